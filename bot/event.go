@@ -154,7 +154,7 @@ func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
 
 // writtenAt is when a message was written, by the clock that replicas share. Slack says it by its own, which Redis' may be far from.
 func (in *ingress) writtenAt(ts string) time.Time {
-	now := in.cfg.Clocks.Outside()
+	now := in.cfg.Clocks.Now()
 	return slackconn.WrittenAt(ts, now).Add(in.cfg.Clocks.Now().Sub(now).Round(time.Second))
 }
 

@@ -24,9 +24,15 @@ import (
 // deliverEvent delivers an event with a message, and waits until it was answered.
 func deliverEvent(t *testing.T, b *lone, id string, m map[string]any) {
 	t.Helper()
+	deliverEventAt(t, b, time.Now(), id, m)
+}
+
+// deliverEventAt is deliverEvent by a clock of Slack's that says at.
+func deliverEventAt(t *testing.T, b *lone, at time.Time, id string, m map[string]any) {
+	t.Helper()
 	body, err := json.Marshal(map[string]any{"type": "event_callback", "event_id": id, "event": m})
 	require.NoError(t, err)
-	now := strconv.FormatInt(time.Now().Unix(), 10)
+	now := strconv.FormatInt(at.Unix(), 10)
 	require.Equal(t, http.StatusOK, deliver(t, b, now, sign(signingSecret, now, string(body)), string(body)))
 	b.Drain(t.Context())
 }

@@ -41,7 +41,6 @@ type FrontConfig struct {
 	Redis         Redis
 	Stream        Stream
 	Pagers        Pagers                   // nil: none acknowledges
-	Webhooks      func() map[string]string // those that don't take events, and why; nil: there are none
 	Broken        func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
 	Configuration func() Configuration     // how it stands; nil: it isn't shown
 	Metrics       *metrics.Metrics         // nil: counted for nobody

@@ -27,9 +27,7 @@ type readiness struct {
 	Workspaces     map[string]workspaceState `json:"workspaces,omitempty"` // where there are several
 	Accounts       map[string]accountState   `json:"accounts"`
 	Config         *Configuration            `json:"config,omitempty"`
-	Clocks         string                    `json:"clocks,omitempty"`   // which are wrong
-	Webhooks       map[string]string         `json:"webhooks,omitempty"` // those that don't take events from this replica, and why
-	Sources        map[string]string         `json:"sources,omitempty"`  // sources whose file can't be read, and why; the last good content counts
+	Sources        map[string]string         `json:"sources,omitempty"` // sources whose file can't be read, and why; the last good content counts
 }
 
 // workspaceState is how a workspace can be reached, and reaches this replica.
@@ -57,8 +55,7 @@ func (c *Configuration) Remove(account, what string) {
 
 type accountState struct {
 	Failing    string    `json:"failing,omitempty"`
-	EndsWait   string    `json:"ends_wait,omitempty"` // why nothing is removed by itself for now
-	Capped     string    `json:"capped,omitempty"`    // there are more attacks than are watched
+	Capped     string    `json:"capped,omitempty"` // there are more attacks than are watched
 	LastGood   time.Time `json:"last_good,omitzero"`
 	Rebuilding string    `json:"rebuilding,omitempty"` // its state is read back from Slack: how far
 	Elsewhere  bool      `json:"elsewhere,omitempty"`  // another replica owns it
@@ -120,7 +117,7 @@ func (f *Front) ready(w http.ResponseWriter, r *http.Request) {
 	})
 	asked.Go(func() { said = f.askSlack(r.Context()) })
 	asked.Wait()
-	state := readiness{Version: version.Get().String(), Redis: "ok", Accounts: map[string]accountState{}, Clocks: f.cfg.Clocks.Trouble()}
+	state := readiness{Version: version.Get().String(), Redis: "ok", Accounts: map[string]accountState{}}
 	f.workspaces(&state, said)
 	if state.Ready = redis == nil && state.receives; redis != nil {
 		f.log.warn(r.Context(), "not ready", "err", redis) // anybody who reaches the port may ask
@@ -128,9 +125,6 @@ func (f *Front) ready(w http.ResponseWriter, r *http.Request) {
 		if refusal.Full(redis) {
 			state.Redis += ": its memory is full. Changes are refused until it has room again"
 		}
-	}
-	if f.cfg.Webhooks != nil {
-		state.Webhooks = f.cfg.Webhooks()
 	}
 	if f.cfg.Broken != nil {
 		state.Sources = f.cfg.Broken()
@@ -168,7 +162,7 @@ func (b *Bot) accountState(a notify.Account) (s accountState) {
 	}
 	if s.Elsewhere = s.Rebuilding == "" && !b.cfg.Notifier.Owns(a.Name); !s.Elsewhere && a.Health != nil {
 		h := a.Health()
-		s.Failing, s.EndsWait, s.Capped, s.LastGood = h.Failing, b.cfg.Clocks.Unsure(a.Name), h.Capped, h.LastGood
+		s.Failing, s.Capped, s.LastGood = h.Failing, h.Capped, h.LastGood
 	}
 	return s
 }

@@ -147,7 +147,7 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	switch kind {
 	case card.ActionDo, card.ActionAnyway:
 		req.Invocation.Warned = true
-		req.Invocation.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), in.cfg.Clocks.Outside())
+		req.Invocation.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), in.cfg.Clocks.Now())
 		in.take(ctx, req, action.Value)
 	case card.ActionForm:
 		in.forms.openForm(req, action.Value)

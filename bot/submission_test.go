@@ -131,19 +131,18 @@ func TestDoItAnywayExpires(t *testing.T) {
 	}
 }
 
-// Where Redis' clock is the wrong one, what Slack dates is as old as it is: a mention isn't stale, and a question in a message is answered once.
-func TestWhatSlackDatesWhereRedisIsWrong(t *testing.T) {
+// Where the machine's clock is the wrong one, what Slack dates is as old as it is: a mention isn't stale, and a question in a message is answered once.
+func TestWhatSlackDatesWhereTheMachineIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, off := range []time.Duration{-time.Hour, 0, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			clocks, store := clock.New(), &accepted{}
 			clocks.NoteRedis(time.Now(), time.Now().Add(off))
-			clocks.Service("acme").Note(time.Now(), time.Now())
 			slackEnd := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &heard{texts: map[string][]string{}}}})
 			b := alone(Config{Slack: slackEnd, Secret: signingSecret, Inbox: store, Runner: changer{}, Verbs: changer{}, Clocks: clocks})
-			asked := time.Now()
+			asked := clocks.Now()
 			time.Sleep(time.Minute)
-			deliverEvent(t, b, "Ev1", wrote("U0ROB", fmt.Sprintf("%d.000100", asked.Unix()), "deny 203.0.113.7"))
+			deliverEventAt(t, b, clocks.Now(), "Ev1", wrote("U0ROB", fmt.Sprintf("%d.000100", asked.Unix()), "deny 203.0.113.7"))
 			click := payload{Type: "block_actions"}
 			click.Container.MessageTS = fmt.Sprintf("%d.000100", asked.Unix())
 			require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))

@@ -140,7 +140,7 @@ func TestAuditWithAnEntryThatCannotBeRead(t *testing.T) {
 	id := w.attackOn("/login")
 	w.does(ann, "deny attack="+id)
 	w.audit.entries[0].Line = unreadable
-	w.refuses(ann, "audit", refusal.ErrAway, "an entry of the audit log can't be read. audit verify names it")
+	w.refuses(ann, "audit", refusal.ErrAway, "an entry of the audit log can't be read. At the terminal wafbot audit export names it, and gives the others")
 	doc := w.document(id)
 	require.Contains(t, doc, "What was asked and said: an entry of the audit log can't be read")
 	require.NotContains(t, doc, "Redis")

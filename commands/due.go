@@ -31,8 +31,8 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 			return
 		case <-check:
 		}
+		d.known = r.cfg.Clocks.Known(account) // before the time is read by which something would end
 		now := r.cfg.now(account)
-		d.unsure = d.stillUnsure(account)
 		switch {
 		case r.accounts[account].Policy.ChangesNow() != policy.ChangesOn:
 			if !warned {
@@ -50,7 +50,7 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 type dueChecker struct {
 	runner   *Runner
 	attempts *attempts
-	unsure   string // why nothing may be removed for now; "": it may
+	known    bool // the service has said the time: without it nothing may be removed
 }
 
 // pauseAfter has an account's changes wait after an error of the store.
@@ -66,19 +66,6 @@ func (d dueChecker) pauseAfter(ctx context.Context, account string, err error) {
 // retryAt is when something is attempted again that failed just now.
 func (d dueChecker) retryAt(account string) time.Time {
 	return d.runner.cfg.now(account).Add(change.RetryEvery)
-}
-
-// stillUnsure says why nothing of an account may be removed now, and logs when that changes.
-func (d dueChecker) stillUnsure(account string) string {
-	cfg := d.runner.cfg
-	why := cfg.Clocks.Unsure(account)
-	switch {
-	case why != "" && d.unsure == "":
-		cfg.Log.Warn("what is to be removed waits", "account", account, "why", why)
-	case why == "" && d.unsure != "":
-		cfg.Log.Info("what is to be removed waits no longer", "account", account)
-	}
-	return why
 }
 
 // checkDue checks all changes whose time has come, and begins what is to be done about them. It waits for none of that. An error is one of the store.
@@ -98,7 +85,7 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 				ch = d.withinPolicy(known[i])
 			}
 			switch l, act := d.decideDue(ch, now); {
-			case act && d.unsure != "" && ch.Overdue(now): // it is due again in a second
+			case act && !d.known && ch.Overdue(now): // it is due again in a second
 			case act:
 				todo = append(todo, ch)
 			default:
@@ -272,7 +259,7 @@ func (d dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 		}
 		return []change.DueDecision{change.ModeVerified(known[i], wrong)}
 	})
-	if err != nil || d.unsure != "" {
+	if err != nil || !d.known {
 		return err
 	}
 	for _, r := range doubles {

@@ -69,7 +69,6 @@ func TestAnswersOverManyAccounts(t *testing.T) {
 			"attacks page=26":                  {"260 attacks", 13},
 			"incidents":                        {"0 incidents in the last 24 h, in 0 of 300 accounts; unknown of 40", 2},
 			"audit":                            {" of 300 accounts", 13},
-			"audit verify":                     {"300 accounts without a finding", 2},
 			"whoami":                           {"Ann", 4},
 			"help":                             {"status", 15},
 			"trends":                           {"Missing: account=, one of: acme, shop-000", 1},

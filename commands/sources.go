@@ -52,8 +52,8 @@ type Clocks interface {
 	Now() time.Time
 	// ServiceNow is the time by the clock of an account's service: by it what is made for a time begins and ends.
 	ServiceNow(account string) time.Time
-	// Unsure says why it isn't known what time it is for an account, so that nothing may be ended; "": it is.
-	Unsure(account string) string
+	// Known reports whether an account's service has said the time: as long as it hasn't, nothing may be ended.
+	Known(account string) bool
 }
 
 // now is the time by the clock of an account's service.

@@ -595,15 +595,6 @@ func (a *auditLog) Trail(_ context.Context, account string, since time.Time) ite
 // unreadable is the line of an entry that can't be read.
 const unreadable = "rubbish"
 
-func (a *auditLog) Audited(_ context.Context, account string) (int64, error) {
-	if a.fails() {
-		return 0, errAway
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.counters[account], nil
-}
-
 func (a *auditLog) fails() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -115,8 +115,6 @@ type AuditLog interface {
 	// Trail are the account's entries since then, the oldest first, read as they are wanted. One that can't be read comes with its number, if
 	// that can be, and ErrBadEntry; after another error there are no more.
 	Trail(ctx context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error]
-	// Audited is the number of the account's last entry, also of one that is no longer kept; 0 if there never was one.
-	Audited(ctx context.Context, account string) (int64, error)
 }
 
 // AttackStates are attacks as the poller last decided about them.

@@ -59,7 +59,7 @@ type world struct {
 	mu     sync.Mutex
 	now    time.Time     // on the service's clock
 	shared time.Duration // how far the clock that replicas share is ahead of it
-	unsure string
+	silent bool          // the service has not said the time yet
 	ids    int
 }
 
@@ -199,17 +199,17 @@ func (w *world) Now() time.Time {
 // ServiceNow implements commands.Clocks.
 func (w *world) ServiceNow(string) time.Time { return w.clock() }
 
-// Unsure implements commands.Clocks.
-func (w *world) Unsure(string) string {
+// Known implements commands.Clocks.
+func (w *world) Known(string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.unsure
+	return !w.silent
 }
 
-func (w *world) setUnsure(why string) {
+func (w *world) setSilent(silent bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.unsure = why
+	w.silent = silent
 }
 
 func (w *world) pass(d time.Duration) {

@@ -14,24 +14,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// auditLine is the example of docs/audit.md, as wafbot prints it.
-func auditLine(t *testing.T) string {
+// documented is the example of a page, as wafbot prints it.
+func documented(t *testing.T, page, kind string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "docs", "audit.md"))
+	text, err := os.ReadFile(filepath.Join("..", "docs", page))
 	require.NoError(t, err)
-	line := regexp.MustCompile(`(?m)^\{"audit":.*$`).FindString(string(text))
+	line := regexp.MustCompile(`(?m)^\{"` + kind + `":.*$`).FindString(string(text))
 	require.NotEmpty(t, line)
 	return line
 }
 
-// The example in the documentation is as its schema says.
-func TestTheDocumentedAuditLine(t *testing.T) {
+// The examples in the documentation are as their schemas say.
+func TestTheDocumentedLines(t *testing.T) {
 	t.Parallel()
-	s, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "docs", "audit.schema.json"))
-	require.NoError(t, err)
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(auditLine(t)))
-	require.NoError(t, err)
-	require.NoError(t, s.Validate(doc))
+	for page, kind := range map[string]string{"audit.md": "audit", "events.md": "event"} {
+		s, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "docs", kind+".schema.json"))
+		require.NoError(t, err)
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(documented(t, page, kind)))
+		require.NoError(t, err)
+		require.NoError(t, s.Validate(doc))
+	}
 }
 
 // rsyslogd runs with a socket of its own and the shipped file, which writes below dir, and writes all else to rest.
@@ -61,8 +63,8 @@ action(type="omfile" file="`+dir+`/rest")
 	return socket
 }
 
-// Audit entries go through rsyslog whole, into a file of their own, and nothing else does.
-func TestAuditLinesGoThroughRsyslog(t *testing.T) {
+// Audit entries and events go through rsyslog whole, each into a file of their own, and nothing else does.
+func TestLinesGoThroughRsyslog(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		return // it is no part of Go
@@ -76,9 +78,10 @@ func TestAuditLinesGoThroughRsyslog(t *testing.T) {
 		return err == nil
 	}, time.Minute, 20*time.Millisecond)
 	defer conn.Close()
-	example := auditLine(t)
+	example, event := documented(t, "audit.md", "audit"), documented(t, "events.md", "event")
+	event = strings.Replace(event, "/login", `/{\"audit\":`, 1) // as an attacker's text is printed
 	long := strings.Replace(example, `"outcome"`, `"why":"`+strings.Repeat("é 100% ", 4_000)+`","outcome"`, 1)
-	for _, line := range []string{`wafbot[7]: time=2026-11-25T03:00:00Z level=INFO msg=listening`, "wafbot[7]: " + example, "wafbot[7]: " + long, `other[9]: {"audit":{"n":1}}`, "wafbot[7]: " + example} {
+	for _, line := range []string{`wafbot[7]: time=2026-11-25T03:00:00Z level=INFO msg=listening`, "wafbot[7]: " + example, "wafbot[7]: " + long, `other[9]: {"audit":{"n":1}}`, "wafbot[7]: " + event, "wafbot[7]: " + example} {
 		_, err := conn.Write([]byte("<30>Nov 25 03:00:00 " + line))
 		require.NoError(t, err)
 	}
@@ -88,9 +91,10 @@ func TestAuditLinesGoThroughRsyslog(t *testing.T) {
 	}
 	want := example + "\n" + long + "\n" + example + "\n"
 	require.Eventually(t, func() bool {
-		return len(read("wafbot-audit.json")) >= len(want) && strings.Count(read("rest"), "\n") >= 2
+		return len(read("wafbot-audit.json")) >= len(want) && read("wafbot-events.json") != "" && strings.Count(read("rest"), "\n") >= 2
 	}, time.Minute, 20*time.Millisecond)
 	require.Equal(t, want, read("wafbot-audit.json"))
+	require.Equal(t, event+"\n", read("wafbot-events.json"))
 	require.Contains(t, read("rest"), "msg=listening")
 	require.NotContains(t, read("rest"), `"line"`)
 }

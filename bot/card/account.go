@@ -126,16 +126,6 @@ func PagerUnreachable(a *call.Account, fault record.PagerFault) Message {
 		call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
 }
 
-// EventsDropped says that a webhook missed what happened, so that its reader fixes it.
-func EventsDropped(a *call.Account, dropped record.DroppedFacts) Message {
-	words := "Events of " + a.Name + " for " + dropped.Webhook + " are dropped"
-	lines := []text.Text{
-		text.New(text.Bold(words), ", ", dropped.Dropped, " so far. Why: ", text.Sanitize(dropped.Why, text.MaxPath)),
-		text.New("They waited for a day, or too much waited. Those that get as old are dropped, too, until it takes events again. The audit log has what people did. ", text.Code("wafbot doctor"), " says what is wrong"),
-	}
-	return notified(words+": "+dropped.Why, mentioning(lines, a.Ops()), call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
-}
-
 // StoreRebuilt says in a channel what was rebuilt of an account after Redis was emptied, and what was lost.
 func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 	if facts.Unreadable {

@@ -101,9 +101,6 @@ func hostileDrawn(words string) map[string]func() []any {
 		"PagerUnreachable": func() []any {
 			return []any{PagerUnreachable(acme(), record.PagerFault{Route: words, Why: words})}
 		},
-		"EventsDropped": func() []any {
-			return []any{EventsDropped(acme(), record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 3, Why: words})}
-		},
 		"TestCard": func() []any { return hostileDrills(words) }, "DrillReport": func() []any { return hostileDrills(words) },
 		"MitigationEnding": func() []any {
 			return []any{MitigationEnding(ch, words, words, now), MitigationEnding(ch, words, words, ch.Until)}

@@ -60,7 +60,6 @@ func outageMessages() map[string]Message {
 		"unreachable-from-then":   Unreachable(acme(), never),
 		"gap":                     MonitoringGap(acme(), gap, now),
 		"gap-long-absent":         MonitoringGap(acme(), absent, now),
-		"events-dropped":          EventsDropped(acme(), record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 3, Why: "it can't be reached"}),
 		"pager-away":              PagerUnreachable(acme(), record.PagerFault{Route: "kind incident", Why: "it answers with status 503"}),
 	}
 }
@@ -83,7 +82,7 @@ func TestOpsAreMentioned(t *testing.T) {
 	require.False(t, mentions)
 	for name, msg := range map[string]Message{
 		"unreachable": Unreachable(a, record.UnreachableFacts{}), "permission lost": PermissionLost(a, lost, nil, now),
-		"pager": PagerUnreachable(a, record.PagerFault{}), "dropped": EventsDropped(a, record.DroppedFacts{}), "overdue": EndOverdue(a, late, "U0ANN", now), "failed": failure,
+		"pager": PagerUnreachable(a, record.PagerFault{}), "overdue": EndOverdue(a, late, "U0ANN", now), "failed": failure,
 	} {
 		require.Equal(t, 1, strings.Count(rendered(t, msg), "<!subteam^S0OPS>"), name)
 	}

@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/record"
@@ -56,7 +57,6 @@ func (n *Notifier) table() map[record.EventKind]handler {
 		record.TookOver:             row(needTriage, tookOver),
 		record.AckLapsed:            row(needAttack, ackLapsed),
 		record.PagerUnreachable:     row(needNothing, pagerUnreachable),
-		record.EventsDropped:        row(needNothing, eventsDropped),
 		record.DrillChanged:         row(needDrill, drillChanged),
 		record.SummaryDue:           {needs: needSummary, plan: summaryDue},
 	}
@@ -114,8 +114,11 @@ func (n *Notifier) handle(ctx context.Context, e record.Event) error {
 	if err != nil {
 		return err
 	}
-	if q := n.queue(e.Account); q != nil && !q.covers(e.ID, f.attack) {
-		return &orderError{f.attack} // facts may be older than the event that is before it
+	if q := n.queue(e.Account); q != nil {
+		q.print(append(slices.Clip(f.waiting), e)...) // what is said here takes off what it supersedes
+		if !q.covers(e.ID, f.attack) {
+			return &orderError{f.attack} // facts may be older than the event that is before it
+		}
 	}
 	p, err := h.plan(e, f)
 	if err != nil {

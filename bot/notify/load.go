@@ -94,7 +94,7 @@ func (l loader) beginCard(ctx context.Context, e record.Event, f *facts) (err er
 		return l.loadAttack(ctx, e, f)
 	}
 	var begun record.Attempt
-	if f.details, begun, err = l.cfg.Stores.Cards.BeginCard(ctx, f.account.Name, f.attack, e.ID, l.cfg.Clocks.Outside()); err == nil {
+	if f.details, begun, err = l.cfg.Stores.Cards.BeginCard(ctx, f.account.Name, f.attack, e.ID, l.cfg.Clocks.Now()); err == nil {
 		f.begun = &begun
 		f.showAttack(e)
 		f.shared = l.shared(f.account, cmp.Or(f.card.Channel, f.shown.Channel))

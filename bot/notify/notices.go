@@ -37,11 +37,6 @@ func pagerUnreachable(e record.Event, fault record.PagerFault, f facts) plan {
 	return say(f.post(e, card.PagerUnreachable(f.account.Account, fault)))
 }
 
-// eventsDropped says that a webhook missed what happened.
-func eventsDropped(e record.Event, dropped record.DroppedFacts, f facts) plan {
-	return say(f.post(e, card.EventsDropped(f.account.Account, dropped)))
-}
-
 // handedOver mentions the new owner of an attack, and the former one when it was taken over, if that still holds.
 func handedOver(e record.Event, given record.Assignment, f facts) plan {
 	t := f.details.Triage

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -54,6 +55,7 @@ type Config struct {
 	Zone              *time.Location    // of the hours of a summary
 	Metrics           *metrics.Metrics  // nil: counted for nobody
 	Log               *slog.Logger      // nil: discarded
+	Lines             io.Writer         // each event as a line of JSON; nil: nowhere
 	Clocks            *clock.Clocks     // nil: this machine's
 }
 
@@ -73,6 +75,7 @@ func New(cfg Config) *Notifier {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	cfg.Lines = cmp.Or(cfg.Lines, io.Discard)
 	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
 	n := &Notifier{cfg: cfg, read: loader{cfg}, owned: map[string]*owned{}}
 	read := newReadings(cfg.Slack)

@@ -83,7 +83,7 @@ const (
 func (d *deliverer) begin(ctx context.Context, f facts, p Post) (t *trial, begun record.Attempt, err error) {
 	if f.begun != nil && p.Delivery == record.CardDelivery(p.Account, f.shown.Attack.ID) {
 		begun = *f.begun
-	} else if begun, err = d.cfg.Stores.Outbox.BeginNotify(ctx, p.Account, p.Delivery, d.cfg.Clocks.Outside()); err != nil {
+	} else if begun, err = d.cfg.Stores.Outbox.BeginNotify(ctx, p.Account, p.Delivery, d.cfg.Clocks.Now()); err != nil {
 		return nil, begun, err
 	}
 	return d.trials(p.Account).of(p.Delivery, begun), begun, nil

@@ -3,6 +3,7 @@ package notify
 import (
 	"container/heap"
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // queue notifies what is in an account's outbox: the most urgent first, in each channel one event after another, or several at once where no pace
@@ -55,6 +57,7 @@ const knownFor = 2 * time.Minute
 
 // add puts events into their lanes.
 func (q *queue) add(events []record.Event) {
+	q.print(events...)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.lately) > 0 && time.Since(q.lately[0].at) > knownFor {
@@ -77,6 +80,26 @@ func (q *queue) add(events []record.Event) {
 			for _, l := range q.lanes { // Slack may be back, and may take this one
 				l.paused = time.Time{}
 			}
+		}
+	}
+}
+
+// print writes events that aren't known here yet as lines of JSON. That is before they can leave the outbox: whoever finds them there
+// writes them again.
+func (q *queue) print(events ...record.Event) {
+	for _, e := range events {
+		q.mu.Lock()
+		_, known := q.known[e.ID]
+		q.mu.Unlock()
+		if known {
+			continue
+		}
+		line, err := json.Marshal(e.Print())
+		if err == nil { // one Write a line: concurrent ones must not mix
+			_, err = q.notifier.cfg.Lines.Write(append(text.SanitizeJSON(line), '\n'))
+		}
+		if err != nil {
+			q.notifier.cfg.Log.Error("write event", "account", e.Account, "kind", e.Kind, "err", err)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err
 		every = repostActed
 	}
 	if again, _ := record.Reposted(at.Delivery); again && uneditable(err) && !left {
-		if wait := every - r.notifier.cfg.Clocks.Outside().Sub(slackconn.ParseTS(at.TS)); wait > 0 {
+		if wait := every - r.notifier.cfg.Clocks.Now().Sub(slackconn.ParseTS(at.TS)); wait > 0 {
 			return wait, nil
 		}
 	}

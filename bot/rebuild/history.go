@@ -145,7 +145,7 @@ func (r *Rebuild) take(q slackconn.HistoryQuery, m slackconn.HistoryMessage) {
 		r.known[thread] = true
 		r.queue = append(r.queue, slackconn.HistoryQuery{Channel: q.Channel, Thread: m.Thread, Oldest: r.oldest})
 	}
-	now := r.Clocks.Outside()
+	now := r.Clocks.Now()
 	at := slackconn.WrittenAt(m.TS, now)
 	if delivery := text(holds, "delivery"); delivery != "" && meta.EventType != card.MetaCard && now.Sub(at) < lately {
 		r.found.delivered[delivery] = record.Place{Channel: q.Channel, TS: m.TS}

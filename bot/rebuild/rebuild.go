@@ -67,7 +67,7 @@ func Begin(ctx context.Context, cfg Config) (r *Rebuild, err error) {
 			r.Show(account, "")
 		}
 	}()
-	begun := cfg.Clocks.Outside()
+	begun := cfg.Clocks.Now()
 	if err = r.readChannels(ctx, begun.Add(-cfg.Back)); err != nil {
 		return nil, err
 	}

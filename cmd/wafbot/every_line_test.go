@@ -56,7 +56,7 @@ func everyLine() []lineCase {
 		read("status", "Status of acme"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection · Shop", "Sources:"),
 		read("summary since=12h", "Hand-over of acme: the last 12 h", "What happened:"),
 		read("vulns", "acme:"), read("vulns all", "acme:"), read("vulns 1001", "Found by scanner"), read("trends", "acme: attacks per day"), read("trends since=1d", "acme: attacks per day"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
-		read("mode Shop", "Mode of Shop by rules: monitoring"), read("mode account", "Mode of all applications without a mode of their own by rules: monitoring (the account's"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
+		read("mode Shop", "Mode of Shop by rules: monitoring"), read("mode account", "Mode of all applications without a mode of their own by rules: monitoring (the account's"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"),
 		read("attacks storm=s1234567", "Unknown storm: s1234567"),
 		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
 		read("whoami", "wafbot is live"), read("help", "deny"), read("help deny", "denylist"),

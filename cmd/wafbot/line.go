@@ -32,7 +32,6 @@ const (
 	optJSON   = "json"
 	optYes    = "yes"
 	optFrom   = "from"
-	optLog    = "log"
 	optHelp   = "help"
 )
 
@@ -43,7 +42,6 @@ func options() []grammar.Option {
 		{Name: optJSON, Help: "for programs: {outcome, lines, changes, data}, or {outcome, error}"},
 		{Name: optYes, Short: "y", Help: "don't ask before changing something"},
 		{Name: optFrom, Value: "FILE", Help: "take targets from a file as well, one a line"},
-		{Name: optLog, Value: "FILE", Help: "of audit verify: what wafbot printed, - for standard input; once for each replica"},
 		{Name: optHelp, Short: "h", Help: "explain the verb"},
 	}
 }
@@ -69,7 +67,7 @@ func runLine(ctx context.Context, t terminal) int {
 	if _, err := verb.Help(line.Name); err != nil {
 		return t.refuse(o, err) // before the configuration is read: a mistyped verb doesn't depend on it
 	}
-	if from := o.Last(optFrom); from != "" {
+	if from := o.Given[optFrom]; from != "" {
 		if o.targets, err = readTargets(from); err != nil {
 			return t.refuse(o, err)
 		}
@@ -83,12 +81,7 @@ func runLine(ctx context.Context, t terminal) int {
 	if a.terminal.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}
-	logs, err := t.open(o.Given[optLog])
-	if err != nil {
-		return t.refuse(o, err)
-	}
-	defer func() { _ = logs.Close() }() // they were only read
-	code := t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Yes: o.Has(optYes), Log: logs.reader()})
+	code := t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Yes: o.Has(optYes)})
 	if !t.asks { // a script keeps it, a person has read the answer
 		_, _ = o.audit.WriteTo(t.err)
 	}
@@ -128,7 +121,7 @@ func carryOut(ctx context.Context, a *app, inv call.Invocation) (call.Result, er
 
 // connect puts the bot together from the configuration, for one line.
 func (t terminal) connect(ctx context.Context, o *lineOptions, line record.Line) (*app, error) {
-	cfg, err := config.Load(o.Last(optConfig), t.environ)
+	cfg, err := config.Load(o.Given[optConfig], t.environ)
 	if err != nil {
 		return nil, misused{err}
 	}

@@ -50,7 +50,7 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
 // botOptions are what a bot gets beside its configuration.
 type botOptions struct {
 	log    *slog.Logger
-	audit  *lineWriter   // audit entries, as JSON lines; bots that write to the same place share one
+	audit  *lineWriter   // events and audit entries, as JSON lines; bots that write to the same place share one
 	speed  float64       // how many times faster than the real service an emulated one is; 0: it is the real one
 	settle time.Duration // how long a message may be on its way to Slack, after Redis was emptied; 0: settleFor
 	clocks *clock.Clocks // nil: of this machine

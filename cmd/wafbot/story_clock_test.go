@@ -28,12 +28,10 @@ func TestAMachineWhoseClockIsAnHourAhead(t *testing.T) {
 		w.ephemeral("ann", "Deny 198.51.100.96/28 everywhere for 1 h: accepted")
 
 		w.until("a warning", func() bool {
-			return w.journal.has("clocks don't agree", "redis, service", "this machine's clock is wrong")
+			return w.journal.has("this machine's clock and redis' are apart", "ahead=1h0m0s")
 		})
-		status, ready := w.get("/readyz")
+		status, _ := w.get("/readyz")
 		require.Equal(t, http.StatusOK, status)
-		require.Contains(t, ready, `"clocks":"this machine's clock is wrong: Redis' clock is 1h0m0s behind this machine's; the clock of acme's service is 1h0m0s behind this machine's"`)
-		require.NotContains(t, ready, "ends_wait", "two clocks agree")
 		_, metrics := w.get("/metrics")
 		for _, against := range []string{"redis", "service"} {
 			require.InDelta(t, -time.Hour.Seconds(), clockOffset(t, metrics, against), 5, against)

@@ -42,7 +42,7 @@ func TestHostileTextAtTheOtherDoors(t *testing.T) {
 			}
 		}
 		for _, line := range []string{
-			"status", "incidents", "attacks --all", "vulns all", "trends", "summary", "lists --all", "rules --all", "conditions --all", "audit --all", "audit verify", "whoami", "drill",
+			"status", "incidents", "attacks --all", "vulns all", "trends", "summary", "lists --all", "rules --all", "conditions --all", "audit --all", "whoami", "drill",
 		} {
 			w.requirePrinted(t, strings.Fields(line)...)
 		}
@@ -138,7 +138,7 @@ func TestHostileTextInUsageErrors(t *testing.T) {
 			continue // which leaves the file out
 		}
 		for _, args := range [][]string{
-			{text}, {"help", text}, {"deny", "--from", text}, {"audit", "verify", "--log", text}, {"serve", "--" + text}, {"serve", "--config", text}, {"doctor", text}, {"status", "--config", text}, {"deny", text + "=1"},
+			{text}, {"help", text}, {"deny", "--from", text}, {"serve", "--" + text}, {"serve", "--config", text}, {"doctor", text}, {"status", "--config", text}, {"deny", text + "=1"},
 		} {
 			got := typed(t, environ, args...)
 			requireHarmlessPrint(t, got.out+got.err, fmt.Sprintf("%.300q", args))

@@ -35,7 +35,7 @@ func (w *world) requireHarmless() {
 	}
 	for line := range strings.Lines(w.journal.String()) {
 		line = strings.TrimSuffix(line, "\n")
-		if strings.HasPrefix(line, `{"audit":`) { // as long as what was asked for
+		if strings.HasPrefix(line, `{"audit":`) || strings.HasPrefix(line, `{"event":`) { // as long as what was asked for, or attacked
 			require.NoError(w.t, hostiletext.Plain(line))
 			continue
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/commands/webhooks"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/metrics"
@@ -39,7 +38,6 @@ type app struct {
 	starts   *starts
 	sources  *config.SourceFiles // of all accounts
 	front    *bot.Front
-	webhooks *webhooks.Webhooks
 	sides    map[string]*slackSide // by workspace
 	tenants  map[string]*tenant    // by account
 	lookout  *lookout
@@ -74,9 +72,6 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	if a.store, err = store.Open(stored); err != nil {
 		return nil, err
 	}
-	if err := a.sendTo(cfg.WebhookList()); err != nil {
-		return nil, err
-	}
 	a.sources = config.NewSourceFiles(cfg.Sources, log)
 	for _, w := range cfg.EachWorkspace() {
 		a.sideOf(*w)
@@ -96,7 +91,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		bots = append(bots, s.bot)
 	}
 	a.front = bot.NewFront(bot.FrontConfig{
-		Redis: a.store, Stream: stream{a.store.Inbox}, Pagers: pagers{cfg, a.store.Pages}, Webhooks: a.webhooks.Trouble, Broken: a.brokenSources, Configuration: a.configuration,
+		Redis: a.store, Stream: stream{a.store.Inbox}, Pagers: pagers{cfg, a.store.Pages}, Broken: a.brokenSources, Configuration: a.configuration,
 		Metrics: a.metrics, State: a, Log: log, Clocks: a.clocks,
 	}, bots...)
 	return a, nil
@@ -105,7 +100,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
 	return store.Config{
 		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas,
-		Clocks: clocks, Off: cfg.Policy.Changes == policy.ChangesOff, Webhooks: cfg.WebhookList(),
+		Clocks: clocks, Off: cfg.Policy.Changes == policy.ChangesOff,
 	}
 }
 
@@ -142,10 +137,9 @@ func (t *tenant) posted() notify.Account {
 	return a
 }
 
-// Notify passes events on to the notifier, which is put together after the pollers and the commands, and to webhooks.
+// Notify passes events on to the notifier, which is put together after the pollers and the commands.
 func (a *app) Notify(account string, events []record.Event) {
 	a.tenants[account].side.notifier.Notify(account, events)
-	a.webhooks.Wake(account)
 }
 
 // Redraw passes on that cards are stale.
@@ -158,13 +152,13 @@ const healthTimeout = time.Second
 func (a *app) Health(account string) (call.PollHealth, bool) {
 	if p := a.tenants[account].poller; p != nil {
 		if h := p.Health(); h.Known() {
-			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, EndsWait: a.clocks.Unsure(account)}, true
+			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped}, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	last, err := a.store.Attacks.LastPoll(ctx, account)
-	return call.PollHealth{LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From, Capped: last.Cap.Says(), EndsWait: a.clocks.Unsure(account)}, err == nil && !last.LastGood.IsZero()
+	return call.PollHealth{LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From, Capped: last.Cap.Says()}, err == nil && !last.LastGood.IsZero()
 }
 
 // redisAway logs once that Redis can't be reached, and once that it can again.

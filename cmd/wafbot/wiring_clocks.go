@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// watchClocks logs once when clocks become wrong, and once when all agree again. It returns when the context ends.
+// watchClocks logs once when this machine's clock is off, and once when it is right again. It returns when the context ends.
 func (a *app) watchClocks(ctx context.Context) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
-	for before := ""; ; {
-		switch apart := a.clocks.Offsets().Apart(); {
-		case apart == before:
-		case apart == "":
-			a.log.Info("clocks agree again")
-			before = ""
-		default:
-			a.log.Warn("clocks don't agree", "which", apart, "why", a.clocks.Trouble())
-			before = apart
+	for before := false; ; {
+		off := a.clocks.Offsets().Off()
+		switch {
+		case off != 0 && !before:
+			a.log.Warn("this machine's clock and redis' are apart: set them (NTP)", "ahead", off.Round(time.Second))
+		case off == 0 && before:
+			a.log.Info("this machine's clock and redis' agree again")
 		}
+		before = off != 0
 		select {
 		case <-ctx.Done():
 			return

@@ -20,10 +20,10 @@ func (a *app) Metrics(ctx context.Context) metrics.State {
 		s.Config.Undrained += len(open)
 	}
 	s.RedisClock, s.ServiceClock = clocksAhead(a.clocks.Offsets())
-	owned, hooks := map[string][]string{}, a.cfg.WebhookList()
+	var owned []string
 	for account, t := range a.tenants {
 		if t.side.notifier.Owns(account) {
-			owned[account] = hooks.Of(account)
+			owned = append(owned, account)
 		}
 	}
 	var waiting *store.Waiting
@@ -31,10 +31,6 @@ func (a *app) Metrics(ctx context.Context) metrics.State {
 		if w, err := a.store.Waiting(ctx, owned); err == nil {
 			waiting = &w
 			s.Requests = &metrics.Queue{Waiting: w.Requests.Waiting, Age: age(w.Requests.Oldest, a.clocks.Now())}
-			for _, hook := range hooks {
-				q := w.Webhooks[hook.ID()]
-				s.Webhooks = append(s.Webhooks, metrics.Webhook{Queue: metrics.Queue{Waiting: q.Waiting, Age: age(q.Oldest, a.clocks.Now())}, Name: hook.Name})
-			}
 		}
 	}
 	for _, account := range a.cfg.Accounts {

@@ -80,7 +80,6 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	g.Go(func() { t.paging.Run(held, more) })
 	g.Go(func() { t.side.runner.RunDue(more, account, a.store.Ledger, due) })
 	g.Go(func() { t.side.runner.RunLapses(more, account) })
-	g.Go(func() { a.webhooks.Run(held, more, t.Account) })
 	g.Go(func() { a.passOn(more, account, pending, due) })
 	g.Wait()
 }
@@ -134,9 +133,6 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 	}
 	if d.Audited != before.Audited {
 		a.tenants[account].efficacy.Refresh() // another replica may have changed something
-	}
-	if d.Audited != before.Audited || d.Events != before.Events {
-		a.webhooks.Wake(account)
 	}
 	if !d.Due.IsZero() && !a.clocks.ServiceNow(account).Before(d.Due) {
 		select {

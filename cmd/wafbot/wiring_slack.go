@@ -57,7 +57,7 @@ func (s *slackSide) open(a *app) {
 	}
 	s.notifier = notify.New(notify.Config{
 		Slack: s.client, Runner: s.runner, Accounts: posted, Command: s.Command, Runbooks: a.cfg.Runbooks,
-		MessagesPerSecond: s.MessagesPerSecond, Zone: a.cfg.Timezone, Metrics: s.metrics, Log: s.log, Clocks: a.clocks,
+		MessagesPerSecond: s.MessagesPerSecond, Zone: a.cfg.Timezone, Metrics: s.metrics, Log: s.log, Lines: a.auditOut, Clocks: a.clocks,
 		Stores: notify.Stores{
 			Outbox: a.store.Outbox, Cards: a.store.Cards, Attacks: a.store.Attacks, Triage: a.store.Triage, Changes: a.store.Ledger, Redraws: a.store.Cards,
 			Permissions: a.store.Permissions, Approvals: a.store.Approvals, Drills: a.store.Drills, Pace: s.store.Pace,
@@ -82,7 +82,7 @@ func (a *app) newRunner(on []*tenant, members commands.Members) *commands.Runner
 		accounts, services[t.Name] = append(accounts, t.Account), commands.Service{Reader: t.api, Aggregator: t.api, Writer: t.api}
 	}
 	return commands.New(commands.Config{
-		Setup:    call.Setup{Accounts: accounts, AuditKeep: a.cfg.Audit.Keep, Zone: a.cfg.Timezone},
+		Setup:    call.Setup{Accounts: accounts, Zone: a.cfg.Timezone},
 		Services: services, Members: members, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, States: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Polling: a,

@@ -241,19 +241,21 @@ func (w *world) requireClean() {
 	require.NotContains(w.t, w.journal.String(), "/response/", "a response address is a key to the channel")
 	require.NotContains(w.t, w.journal.String(), "ticket=", "so is the address of a link")
 	w.requireHarmless()
-	w.requireDocumentedAudit()
+	w.requireDocumentedLines()
 }
 
-// requireDocumentedAudit holds each audit line against the schema that log shippers go by.
-func (w *world) requireDocumentedAudit() {
+// requireDocumentedLines holds each line of events and of audit entries against the schema that log shippers go by.
+func (w *world) requireDocumentedLines() {
 	w.t.Helper()
-	s, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "audit.schema.json"))
-	require.NoError(w.t, err)
-	for line := range strings.Lines(w.journal.String()) {
-		if strings.HasPrefix(line, `{"audit":`) {
-			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
-			require.NoError(w.t, err)
-			require.NoError(w.t, s.Validate(doc), line)
+	for _, kind := range []string{"audit", "event"} {
+		s, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", kind+".schema.json"))
+		require.NoError(w.t, err)
+		for line := range strings.Lines(w.journal.String()) {
+			if strings.HasPrefix(line, `{"`+kind+`":`) {
+				doc, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+				require.NoError(w.t, err)
+				require.NoError(w.t, s.Validate(doc), line)
+			}
 		}
 	}
 }

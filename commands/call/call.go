@@ -3,7 +3,6 @@ package call
 
 import (
 	"errors"
-	"io"
 	"iter"
 	"slices"
 	"time"
@@ -54,7 +53,6 @@ type Invocation struct {
 	At      time.Time    `json:"at"`                // when it was asked, by the clock that the replicas share
 	Account string       `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
 	Attack  string       `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
-	Log     io.Reader    `json:"-"`                 // of audit verify at a terminal: what wafbot printed, to be held against what is stored; nil: nothing
 	Warned  bool         `json:"warned,omitempty"`  // the warnings that follow from the line were shown, in a button's dialog
 	Anyway  bool         `json:"anyway,omitempty"`  // all warnings were shown and accepted
 	Yes     bool         `json:"-"`                 // all questions were answered with yes beforehand, unseen: only some are asked all the same
@@ -87,10 +85,9 @@ type Result struct {
 
 // Setup is what the configuration says, as commands need it.
 type Setup struct {
-	Zone      *time.Location // of the times in a report; nil: UTC
-	AuditKeep time.Duration  // how long audit entries are kept; 0: not known
-	Accounts  []*Account     // of a call those alone on which who asks may read: the others don't exist for him
-	Commands  []*Command     // all the verbs, in the order of help
+	Zone     *time.Location // of the times in a report; nil: UTC
+	Accounts []*Account     // of a call those alone on which who asks may read: the others don't exist for him
+	Commands []*Command     // all the verbs, in the order of help
 }
 
 // Call is an invocation on its way through the Runner: looked up, checked and allowed.
@@ -119,10 +116,9 @@ type Call struct {
 // PollHealth is how watching an account goes.
 type PollHealth struct {
 	LastGood time.Time `json:"last_good,omitzero"`
-	Failing  string    `json:"failing,omitempty"`   // for people; "" when well
-	Since    time.Time `json:"since,omitzero"`      // when it began to fail; zero: it does not, or that is not known
-	Capped   string    `json:"capped,omitempty"`    // for people: there are more attacks than are watched; "" when all are
-	EndsWait string    `json:"ends_wait,omitempty"` // why nothing is removed by itself for now; "": it is
+	Failing  string    `json:"failing,omitempty"` // for people; "" when well
+	Since    time.Time `json:"since,omitzero"`    // when it began to fail; zero: it does not, or that is not known
+	Capped   string    `json:"capped,omitempty"`  // for people: there are more attacks than are watched; "" when all are
 }
 
 // WithOutcome is the result with its outcome as the first word of its lines. A dry run, and what waits for approval, say it themselves.

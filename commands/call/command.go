@@ -17,8 +17,6 @@ type AuditTrail interface {
 	// Trail are the account's entries since then, the oldest first. One that can't be read comes with its number, if that can be, and
 	// record.ErrBadEntry; after another error there are no more.
 	Trail(ctx context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error]
-	// Audited is the number of the account's last entry; 0 if there never was one.
-	Audited(ctx context.Context, account string) (int64, error)
 }
 
 // Command is one verb. It reads, plans or writes: what plans, the Runner carries out, so that nothing else ever changes the service;

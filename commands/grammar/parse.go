@@ -212,18 +212,13 @@ func (o Option) is(word string) bool {
 	return word == "--"+o.Name || o.Short != "" && word == "-"+o.Short
 }
 
-// Given are the front end's options that a line holds, by name, with their values in order; "" is the value of one that takes none.
-type Given map[string][]string
+// Given are the front end's options that a line holds, by name, each with its last value; "" is the value of one that takes none.
+type Given map[string]string
 
 // Has reports whether the line holds the option.
-func (g Given) Has(name string) bool { return len(g[name]) > 0 }
-
-// Last is the option's last value; "" if the line doesn't hold it.
-func (g Given) Last(name string) string {
-	if !g.Has(name) {
-		return ""
-	}
-	return g[name][len(g[name])-1]
+func (g Given) Has(name string) bool {
+	_, has := g[name]
+	return has
 }
 
 // take takes the options out of the words. They may stand anywhere before a bare --. After an error it returns those before it.
@@ -246,7 +241,7 @@ func take(args []string, options []Option) (words []string, given Given, err err
 			}
 			value = args[i]
 		}
-		given[o.Name] = append(given[o.Name], value)
+		given[o.Name] = value
 	}
 	return words, given, nil
 }

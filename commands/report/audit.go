@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 // AuditUnknown refuses because the audit log can't be read.
 func AuditUnknown(err error) error {
 	if errors.Is(err, record.ErrBadEntry) {
-		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. ", text.Code("audit verify"), " names it; at the terminal ", text.Code("wafbot audit export"), " gives the others")}
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. At the terminal ",
+			text.Code("wafbot audit export"), " names it, and gives the others")}
 	}
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
 }
@@ -58,12 +60,12 @@ func AuditUser(c *call.Call) string {
 }
 
 // ExportAudit gives the entries as the lines that wafbot prints. In a chat it says where they are had: there is no room for them.
-func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail) call.Result {
+func ExportAudit(ctx context.Context, c *call.Call, log call.AuditTrail) (call.Result, error) {
 	if c.Actor.Via != record.ViaCLI {
 		line := c.Line.With("account", c.OnlyAccount())
 		return call.Result{Account: c.OnlyAccount(), Lines: []text.Text{
 			text.New("The audit log is exported at the terminal, as JSON lines: ", text.Code("wafbot "+line.String()), ". Here ", text.Code("audit"), " lists it"),
-		}}
+		}}, nil
 	}
 	by := AuditUser(c)
 	return call.Result{Account: c.OnlyAccount(), Stream: func(yield func(any, error) bool) {
@@ -84,14 +86,17 @@ func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail) call.Re
 				}
 			}
 		}
-	}}
+	}}, nil
 }
 
 // Printed is an entry as it is written to the log's output, and exported: docs/audit.md says what others may rely on.
 type Printed struct {
 	Audit  record.AuditEntry `json:"audit"`
+	ID     string            `json:"id"`     // the same wherever it is written; an entry that Redis has lost may have had its number
 	Schema int               `json:"schema"` // its version
 }
 
 // Print is an entry as it is printed.
-func Print(e record.AuditEntry) Printed { return Printed{Audit: e, Schema: 1} }
+func Print(e record.AuditEntry) Printed {
+	return Printed{e, record.DeliveryID(e.Account, strconv.FormatInt(e.At.UnixNano(), 10)+" "+e.Line, "audit", int(e.N)), 1}
+}

@@ -107,7 +107,8 @@ func (h *History) recorded(c *call.Call) {
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	entries, err := facts.Audit(from)
 	if errors.Is(err, record.ErrBadEntry) {
-		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ", text.Code("audit verify"), " names it"))
+		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ",
+			text.Code("wafbot audit export"), " names it"))
 		err = nil
 	}
 	h.failed(err)

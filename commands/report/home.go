@@ -384,9 +384,6 @@ func (o Overview) trouble() (lines []text.Text) {
 		}
 		lines = append(lines, line)
 	}
-	if h := o.Health; h != nil && h.EndsWait != "" {
-		lines = append(lines, text.New(text.Bold("What wafbot removes by itself waits: "), h.EndsWait))
-	}
 	if h := o.Health; h != nil && h.Capped != "" {
 		lines = append(lines, text.New(text.Bold("Not all attacks are watched: "), h.Capped))
 	}

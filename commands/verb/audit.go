@@ -2,7 +2,6 @@ package verb
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
@@ -19,22 +18,14 @@ func audit() *call.Command {
 		Name: "audit", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "who did what, when, and what was refused",
 		Args: []call.Arg{
-			{Name: "what", Object: true, Help: "export: as JSON lines, at the terminal; verify: whether it is whole; left out: a list", Read: call.OneOf("word", "export", "verify")},
+			{Name: "what", Object: true, Help: "export: as JSON lines, at the terminal; left out: a list", Read: call.OneOf("word", "export")},
 			{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration, Bare: grammar.IsDuration},
 			{Name: "by", Help: "@me, a mention, or a part of a name or id"},
 			call.ArgPage,
 		},
 		Example: "audit since=24h by=@me",
-		Read:    readAudit, ReadTrail: readWholeAudit,
+		Read:    readAudit, ReadTrail: report.ExportAudit,
 	}
-}
-
-// readWholeAudit exports or verifies the log.
-func readWholeAudit(ctx context.Context, c *call.Call, log call.AuditTrail) (call.Result, error) {
-	if slices.Contains(c.Line.Words, "verify") {
-		return report.VerifyAudit(c, ctx, log)
-	}
-	return report.ExportAudit(c, ctx, log), nil
 }
 
 // auditOf is what the log of an account has for a line.

@@ -84,14 +84,9 @@ func troubles() map[string]trouble {
 			set:   func(in *installation) { in.fault("service", "status:403", "POST /v4/ip_rules") },
 			alert: "WafbotPermissionLost",
 		},
-		"a webhook is dead": {
-			set:   func(in *installation) { in.receiver.dead.Store(hookPath) },
-			clear: func(in *installation) { in.receiver.dead.Store("") },
-			alert: "WafbotWebhookWaiting",
-		},
 		"a pager is dead": {
-			set:   func(in *installation) { in.receiver.dead.Store(pagerPath) },
-			clear: func(in *installation) { in.receiver.dead.Store("") },
+			set:   func(in *installation) { in.pager.dead.Store(true) },
+			clear: func(in *installation) { in.pager.dead.Store(false) },
 			alert: "WafbotPagerFailing",
 		},
 		"changes fail": {

@@ -130,7 +130,6 @@ func healthy() map[string]string {
 		`wafbot_pager_calls_total{job="wafbot",instance="a",account="acme",outcome="taken"}`:         "0+1x120",
 		`wafbot_pager_calls_total{job="wafbot",instance="a",account="acme",outcome="failed"}`:        "0x40 1x80",
 		`wafbot_pager_calls_total{job="wafbot",instance="a",account="acme",outcome="refused"}`:       "0x120",
-		`wafbot_webhook_events_waiting_age_seconds{job="wafbot",instance="a",webhook="webhooks[0]"}`: "0x30 300x90",
 	}
 }
 
@@ -194,7 +193,6 @@ func faults() map[string]fault {
 		"the configuration is wrong": {map[string]string{"wafbot_config_last_reload_successful" + a + "}": "1x60 0x60"}, "WafbotConfigReloadFailed", "67m"},
 		"a pager is dead":            {map[string]string{"wafbot_pager_calls_total" + a + `,account="acme",outcome="failed"}`: "0x60 0+1x60"}, "WafbotPagerFailing", "66m"},
 		"a pager refuses us":         {map[string]string{"wafbot_pager_calls_total" + a + `,account="acme",outcome="refused"}`: "0x60 1x60"}, "WafbotPagerFailing", "63m"},
-		"a webhook is dead":          {map[string]string{"wafbot_webhook_events_waiting_age_seconds" + a + `,webhook="webhooks[0]"}`: "0x60 0+60x60"}, "WafbotWebhookWaiting", "73m"},
 	}
 }
 

@@ -38,7 +38,7 @@ type installation struct {
 	world      string // its control API
 	env        []string
 	redis      *redistest.Server
-	receiver   *receiver
+	pager      *pager
 	replicas   [2]*exec.Cmd
 	listens    [2]string
 	prometheus string
@@ -48,7 +48,7 @@ type installation struct {
 // install starts one, and waits until it is well.
 func install(t *testing.T, binary string) *installation {
 	t.Helper()
-	in := &installation{t: t, dir: t.TempDir(), binary: binary, redis: redistest.StartDurable(t), receiver: newReceiver(t)}
+	in := &installation{t: t, dir: t.TempDir(), binary: binary, redis: redistest.StartDurable(t), pager: newPager(t)}
 	in.open()
 	in.configure()
 	for i := range in.replicas {
@@ -63,28 +63,23 @@ func install(t *testing.T, binary string) *installation {
 	return in
 }
 
-// receiver is the program that is sent events, and the pager.
-type receiver struct {
+// pager is the pager.
+type pager struct {
 	*httptest.Server
 
-	dead atomic.Value // the path under which it is
+	dead atomic.Bool
 }
 
-const (
-	hookPath  = "/hook"
-	pagerPath = "/pager"
-)
-
-func newReceiver(t *testing.T) *receiver {
+func newPager(t *testing.T) *pager {
 	t.Helper()
-	r := &receiver{}
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Path == r.dead.Load() {
+	p := &pager{}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if p.dead.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
-	t.Cleanup(r.Close)
-	return r
+	t.Cleanup(p.Close)
+	return p
 }
 
 // configure writes what no variable sets. Polls are as much faster as the rules are.
@@ -93,8 +88,7 @@ func (in *installation) configure() {
 	file := filepath.Join(in.dir, "wafbot.yaml")
 	text := fmt.Sprintf(`
 account_defaults: {poll_interval: %dms, routes: [{match: {}, page: {url: %q, format: json, after: 5s}}]}
-webhooks: [{url: %q, secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}]
-`, 15_000/faster, in.receiver.URL+pagerPath, in.receiver.URL+hookPath)
+`, 15_000/faster, in.pager.URL)
 	require.NoError(in.t, os.WriteFile(file, []byte(text), 0o600))
 	in.env = append(in.env, "WAFBOT_CONFIG="+file)
 }

@@ -31,7 +31,6 @@ var timed = map[string]string{
 
 	"commands/load.go":        "how long reading took",
 	"commands/paging/page.go": "pauses between tries",
-	"commands/webhooks":       "pauses between tries",
 	"poller/cap.go":           "how long a poll takes",
 	"poller/poll.go":          "how long a poll takes, how often everything is read, and how long polls have failed",
 

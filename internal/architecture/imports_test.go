@@ -51,7 +51,6 @@ var floors = []floor{
 	{"commands/report", on("commands/advice", "commands/change", "commands/efficacy", "commands/headline", "commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "a report is composed of facts", nil},
 	{"commands/form", on("commands/report", "commands/change", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "a form follows from a command's description", nil},
 	{"commands/paging", on("commands/headline", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "poller", "internal/pager", "internal/delay"), "whom to page follows from routes and triage; it sends through interfaces", nil},
-	{"commands/webhooks", on("commands/describe", "commands/call", "commands/policy", "commands/grammar", "internal/webhook", "internal/delay"), "what other programs are sent follows from records; it meets the store and the wire through interfaces", nil},
 	{"commands/routing", on("commands/call", "commands/policy", "poller"), "where an attack goes follows from the routes and from what is stored", nil},
 	{"commands/verb", on("commands", "internal/nearest"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
 	{"commands", on("commands", "internal/delay", "internal/metrics"), "the Runner alone loads facts and carries out; it knows neither Slack nor Redis", nil},
@@ -70,8 +69,7 @@ var floors = []floor{
 	{"internal/store/address", []string{"apiclient"}, "how Redis is reached is checked where the configuration is, which needs no store for that", nil},
 	{"internal/store", on("internal/clock", "commands", "poller", "internal/delay", "internal/store/address"), "only the store knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/pager", []string{"apiclient"}, "it knows HTTP, and that an address is a secret", nil},
-	{"internal/webhook", []string{"apiclient"}, "it knows HTTP and a signature, and nothing of what is sent", nil},
-	{"internal/config", on("commands/call", "commands/grammar", "commands/policy", "commands/webhooks", "poller", "internal/pager", "internal/webhook", "internal/nearest", "internal/store/address"), "it turns what the operator writes into values of those who use them", nil},
+	{"internal/config", on("commands/call", "commands/grammar", "commands/policy", "poller", "internal/pager", "internal/nearest", "internal/store/address"), "it turns what the operator writes into values of those who use them", nil},
 	{"internal/doctor", on("internal/version", "internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/nearest", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
 
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},

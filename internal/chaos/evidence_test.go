@@ -23,6 +23,7 @@ type evidence struct {
 	Messages   []message            // visible in the channels, each once
 	Ephemerals map[string][]message // ephemeral, by person
 	Audit      []auditEntry         // in the order of their times
+	Printed    map[string]bool      // attacks that a printed event is about
 	Requests   []request
 	Incidents  []incident
 	Losses     []loss
@@ -82,7 +83,7 @@ func (r *round) collect() (*evidence, error) {
 		}
 	}
 	var err error
-	if e.Audit, err = readAudit(r.logs); err != nil {
+	if e.Audit, e.Printed, err = readPrinted(r.logs); err != nil {
 		return nil, err
 	}
 	if r.single != nil {
@@ -105,29 +106,34 @@ func (r *round) collect() (*evidence, error) {
 	return e, nil
 }
 
-// readAudit reads the audit lines that all processes of all replicas printed.
-func readAudit(logs string) ([]auditEntry, error) {
+// readPrinted reads the lines that all processes of all replicas printed: audit entries, and which attacks events are about.
+func readPrinted(logs string) (audit []auditEntry, attacks map[string]bool, err error) {
 	files, err := filepath.Glob(filepath.Join(logs, "replica*.out"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []auditEntry
+	attacks = map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		lines := bufio.NewScanner(bytes.NewReader(text))
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			var line struct{ Audit auditEntry }
+			var line struct {
+				Audit *auditEntry
+				Event struct{ Attack string }
+			}
 			if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 				continue // the last line of a process that was killed
 			}
-			all = append(all, line.Audit)
+			if attacks[line.Event.Attack] = true; line.Audit != nil {
+				audit = append(audit, *line.Audit)
+			}
 		}
 	}
-	return all, nil
+	return audit, attacks, nil
 }
 
 // addStored adds the audit entries that were stored and not printed, by a replica that was killed in between.

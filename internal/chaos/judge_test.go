@@ -25,6 +25,7 @@ func asGood() *evidence {
 	id := attackID("acme", "x:1")
 	e := &evidence{
 		Begun: noon(), Services: map[string]state{"acme": acme}, Ephemerals: map[string][]message{}, Messages: []message{card(id, "d1", "1")},
+		Printed: map[string]bool{id: true},
 		Requests: []request{
 			{User: "rob", Account: "acme", Line: "contain 198.18.0.1 account=acme attack=" + id, At: noon(), Acked: true, Answers: "http://r/1"},
 			{User: "rob", Account: "acme", Line: "deny 2001:db8::1 for=1h", At: noon(), Acked: true, Answers: "http://r/2"},
@@ -102,6 +103,7 @@ func TestTheOracle(t *testing.T) {
 			e.Audit = append(e.Audit, auditEntry{Account: "acme", Line: `extend c1111 for=4h reason="it is still trying"`, Outcome: "done", Change: "c4444", Before: []string{"as it was"}})
 		}, wrong{}},
 		{"no card", func(e *evidence) { e.Messages = nil }, wrong{lost: 1}},
+		{"a card that no line tells of", func(e *evidence) { e.Printed = nil }, wrong{lost: 1}},
 		{"no card, but grouped by a storm", func(e *evidence) {
 			e.Messages = nil
 			e.Ephemerals["ann"] = []message{{Text: "`s1234567` *1 of 1 NOT BLOCKED* · high storm · Shop: 1 attack " + id}}

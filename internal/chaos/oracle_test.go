@@ -60,6 +60,9 @@ func (v *verdict) checkCards(e *evidence) {
 				}
 			}
 			name := fmt.Sprintf("attack %s %s on %s", id, attack.Path, a.name)
+			if len(cards) > 0 && !e.Printed[id] {
+				v.lost = append(v.lost, name+": posted, and no line tells of it")
+			}
 			switch {
 			case len(cards) == 1, len(cards) == 0 && e.listed(id):
 				v.postedOnce++

@@ -2,12 +2,17 @@
 package clock
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Tolerance is how far two clocks may be apart before that counts as wrong.
-const Tolerance = 30 * time.Second
+// Tolerance is how far the machine's clock may be off before that is said. Nothing else depends on it.
+const Tolerance = 2 * time.Second
+
+// leap is how far one answer alone moves a clock: a proxy on the way may have made it.
+const leap = 30 * time.Second
 
 // Clocks are the clocks that decisions go by. How far each is from the machine's clock is measured whenever it says the time. In between the time goes on with
 // the machine's monotonic clock: setting the machine's clock while the process runs changes nothing.
@@ -39,7 +44,8 @@ func NewAhead(by time.Duration) *Clocks {
 	return c
 }
 
-// Now is the time by Redis' clock: by it replicas compare what they stored with what they read. The result has no monotonic reading.
+// Now is the time by Redis' clock: by it replicas compare what they stored with what they read, and what comes from outside with a time of its
+// own, such as Slack's signatures and messages. The result has no monotonic reading.
 func (c *Clocks) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,8 +105,8 @@ func (c *Clocks) window(asked, at time.Time, precision time.Duration) (least, mo
 	return at.Sub(c.machine(time.Now())), at.Add(precision).Sub(c.machine(asked))
 }
 
-// note takes over what one answer says, changing the offset by no more than it must: slow answers say little. One answer alone doesn't move a clock far:
-// a proxy on the way may have made it.
+// note takes over what one answer says, changing the offset by no more than it must: slow answers say little. What goes beyond a leap must be
+// said twice.
 func (r *reading) note(least, most time.Duration) {
 	next := min(max(r.offset, least), most)
 	if r.known && apart(next, r.offset) && apart(next, r.doubt) {
@@ -110,4 +116,49 @@ func (r *reading) note(least, most time.Duration) {
 	r.known, r.offset, r.doubt = true, next, next
 }
 
-func apart(a, b time.Duration) bool { return (a - b).Abs() > Tolerance }
+func apart(a, b time.Duration) bool { return (a - b).Abs() > leap }
+
+// Known reports whether an account's service has said the time: as long as it hasn't, nothing may be ended.
+func (c *Clocks) Known(account string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.services[account] != nil
+}
+
+// Offsets is how far other clocks are ahead of the machine's as that is now, also when it was set since the process began.
+type Offsets struct {
+	Redis      time.Duration
+	RedisKnown bool
+	Services   map[string]time.Duration // by account; without those that were not read yet
+}
+
+// Offsets are the present ones.
+func (c *Clocks) Offsets() Offsets {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	set := c.machine(now).Sub(now.Round(0).Add(c.ahead)) // other than 0 when the machine's clock was set since the process began
+	o := Offsets{Redis: c.redis.offset + set, RedisKnown: c.redis.known, Services: map[string]time.Duration{}}
+	for account, r := range c.services {
+		o.Services[account] = r.offset + set
+	}
+	return o
+}
+
+// Off is how far the machine's clock is from Redis'; 0: within Tolerance, or not known.
+func (o Offsets) Off() time.Duration {
+	if !o.RedisKnown || o.Redis.Abs() <= Tolerance {
+		return 0
+	}
+	return -o.Redis
+}
+
+// Farthest is the account whose service's clock is farthest from the machine's, and how far; "" where none was read.
+func (o Offsets) Farthest() (account string, offset time.Duration) {
+	for _, name := range slices.Sorted(maps.Keys(o.Services)) {
+		if account == "" || o.Services[name].Abs() > offset.Abs() {
+			account, offset = name, o.Services[name]
+		}
+	}
+	return account, offset
+}

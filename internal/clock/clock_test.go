@@ -71,7 +71,7 @@ func TestClocksThatAgreeAreTheSame(t *testing.T) {
 		}
 		require.True(t, w.Now().Equal(w.ServiceNow("acme")))
 		require.True(t, w.Now().Equal(time.Now()))
-		require.Empty(t, w.Trouble())
+		require.Zero(t, w.Offsets().Off())
 	})
 }
 
@@ -102,44 +102,26 @@ func TestOneAnswerMovesNoClockFar(t *testing.T) {
 	})
 }
 
-func TestWhichClockIsWrong(t *testing.T) {
-	const hour = time.Hour
-	for name, c := range map[string]struct {
-		redis, service  time.Duration
-		machine         bool
-		trouble, unsure string
-		outside         time.Duration
-		apart           string
-	}{
-		"none":        {redis: 29 * time.Second, service: -29 * time.Second},
-		"the machine": {redis: -hour, service: -hour, machine: true, trouble: "this machine's clock is wrong: Redis' clock is 1h0m0s behind this machine's; the clock of acme's service is 1h0m0s behind", outside: -hour, apart: "redis, service"},
-		"Redis":       {redis: hour, trouble: "Redis' clock is 1h0m0s ahead of this machine's", apart: "redis"},
-		"the service": {service: 5 * time.Minute, trouble: "the clock of acme's service is 5m0s ahead of this machine's", apart: "service"},
-		"all": {
-			redis: -hour, service: hour, machine: true, trouble: "this machine's clock is wrong", outside: -hour, apart: "redis, service",
-			unsure: "no two clocks agree: Redis' is 1h0m0s behind this machine's, the service's is 1h0m0s ahead of it",
-		},
+// Only the machine's clock against Redis' is said to be off, beyond two seconds. Nothing is known of a service until its first answer.
+func TestWhatIsKnownOfClocks(t *testing.T) {
+	for name, c := range map[string]struct{ redis, service, off time.Duration }{
+		"all agree":            {redis: 2 * time.Second, service: -time.Second},
+		"the machine's is":     {redis: -time.Hour, service: -time.Hour, off: time.Hour},
+		"Redis' is":            {redis: 3 * time.Second, off: -3 * time.Second},
+		"the service's is":     {service: 5 * time.Minute},
+		"no two of them agree": {redis: -time.Hour, service: time.Hour, off: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, c.redis, c.service, func(t *testing.T, w *world) {
+				require.Zero(t, w.Offsets().Off(), "Redis has not said the time yet")
 				w.beat(0)
-				if c.redis.Abs() > clock.Tolerance {
-					require.Contains(t, w.Unsure("acme"), "the service has not said the time yet")
-				} else {
-					require.Empty(t, w.Unsure("acme"))
-				}
+				require.False(t, w.Known("acme"))
+				account, _ := w.Offsets().Farthest()
+				require.Empty(t, account)
 				w.poll(0)
-				o := w.Offsets()
-				require.Equal(t, c.machine, o.MachineWrong())
-				require.Equal(t, c.apart, o.Apart())
-				require.Contains(t, w.Trouble(), c.trouble)
-				require.Equal(t, c.trouble == "", w.Trouble() == "")
-				require.Contains(t, w.Unsure("acme"), c.unsure)
-				require.Equal(t, c.unsure == "", w.Unsure("acme") == "")
-				if c.apart != "" {
-					require.WithinDuration(t, time.Now().Add(c.outside), w.Outside(), time.Second)
-				}
-				account, farthest := o.Farthest()
+				require.True(t, w.Known("acme"))
+				require.InDelta(t, c.off, w.Offsets().Off(), float64(time.Millisecond))
+				account, farthest := w.Offsets().Farthest()
 				require.Equal(t, "acme", account)
 				require.InDelta(t, c.service, farthest, float64(time.Second))
 			})

@@ -40,7 +40,6 @@ func (c *Config) check() {
 			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)
 	}
 	c.checkPolicies()
-	c.checkWebhooks()
 	c.checkPagers()
 }
 

@@ -23,7 +23,6 @@ type Config struct {
 
 	Accounts []Account         `yaml:"accounts"`
 	Runbooks map[string]string `yaml:"runbooks" check:"web"` // attack type, or "*" for the others: URL
-	Webhooks []Webhook         `yaml:"webhooks"`
 	Sources  []Source          `yaml:"sources"`
 	Policy   Policy            `yaml:"policy"`
 	Audit    Audit             `yaml:"audit"`

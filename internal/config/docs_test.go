@@ -27,7 +27,6 @@ accounts:
     channel: C0123ABCD
     applications: {4: {name: Shop}}
     routes: [{page: {url: "https://pager.example.com/", format: json}}]
-webhooks: [{url: "https://siem.example.com/", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}]
 `
 
 // leaves calls leaf for every key that holds a value. An element of a list is [], any key of a map is *.
@@ -158,7 +157,7 @@ func TestDocsNameEveryKeyWithItsDefault(t *testing.T) {
 func oneOfEachKeys() []string {
 	return []string{
 		"sources[].name", "sources[].ranges", "accounts[].name", "accounts[].api_url", "accounts[].token", "accounts[].channel",
-		"webhooks[].url", "webhooks[].secret", "accounts[].applications.*.name", "policy.terminal.*.role", "accounts[].routes[].page.url", "accounts[].routes[].page.format",
+		"accounts[].applications.*.name", "policy.terminal.*.role", "accounts[].routes[].page.url", "accounts[].routes[].page.format",
 	}
 }
 

@@ -35,7 +35,7 @@ type schema struct {
 // typeComments are the comments of this package's types, by name: the descriptions of keys that have keys below them.
 func typeComments() map[string]string {
 	all := map[string]string{}
-	for _, name := range []string{"config.go", "webhooks.go"} {
+	for _, name := range []string{"config.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			panic(err)

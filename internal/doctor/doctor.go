@@ -56,7 +56,7 @@ func (s State) rank() int { return slices.Index([]State{Wrong, Warn, Note, OK}, 
 
 // Finding is what was found out about one thing.
 type Finding struct {
-	Check   string `json:"check"`   // what kind of thing: version, config, redis, slack, scope, channel, people, account, route, webhook, pager, post
+	Check   string `json:"check"`   // what kind of thing: version, config, redis, slack, scope, channel, people, account, route, pager, post
 	Subject string `json:"subject"` // which one, with its id
 	State   State  `json:"state"`
 	Text    string `json:"text"`
@@ -147,7 +147,6 @@ func examine(ctx context.Context, o Options) []Finding {
 	checks := []func() []Finding{
 		c.config,
 		func() []Finding { return c.redis(ctx) },
-		func() []Finding { return c.webhooks(ctx) },
 		func() []Finding { return c.pagers(ctx) },
 	}
 	for key, w := range cfg.EachWorkspace() {

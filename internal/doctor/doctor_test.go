@@ -239,7 +239,7 @@ func TestDoctorWarnsOfRedisClock(t *testing.T) {
 	e := newPatient(t, healthy).with("WAFBOT_REDIS_URL=redis://" + wire.Addr() + "/0").examine(t)
 	require.True(t, e.OK, "wafbot works")
 	requireOne(t, e.of(doctor.Warn), "redis "+wire.Addr(), "its clock is off this machine's by 2 h", "NTP")
-	requireOne(t, e.of(doctor.OK), "account acme: its clock agrees with this machine's within 30 s")
+	requireOne(t, e.of(doctor.OK), "account acme: its clock agrees with this machine's within 2 s")
 }
 
 // Slack gives an app ten links: the eleventh replica gets no clicks, unless they come over HTTP.

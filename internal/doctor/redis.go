@@ -66,7 +66,7 @@ func (c checkup) redis(ctx context.Context) []Finding {
 		text, fix, _ := strings.Cut(err.Error(), ": ")
 		found = append(found, wrong(strings.TrimPrefix(text, "redis "), fix).of("redis", host))
 	}
-	found = append(append(found, c.replicas(ctx, s)...), c.waiting(ctx, s)...)
+	found = append(found, c.replicas(ctx, s)...)
 	for _, f := range []Finding{redisVersion(f), redisEviction(f), redisPersistence(f)} {
 		found = append(found, f.of("redis", host))
 	}

@@ -42,7 +42,6 @@ type Metrics struct {
 	Polls   *prometheus.HistogramVec // seconds by account
 	Changes *prometheus.CounterVec   // verb, outcome
 	Pages   *prometheus.CounterVec   // account, outcome
-	Hooks   *prometheus.CounterVec   // webhook, outcome
 
 	workspaces perWorkspace
 	defined    []Definition
@@ -79,7 +78,6 @@ func New() *Metrics {
 	m.Polls = m.histogram("poll_duration_seconds", "How long polls took that this replica made, failed ones too.", prometheus.ExponentialBuckets(0.05, 2.5, 10), "account")
 	m.Changes = m.counter("changes_total", "Entries of the audit log that this replica made, by verb and outcome: done, half, failed, unknown (perhaps done), refused, nothing, dry_run, asked, waiting, approved, overridden, rejected, closed, expired.", "verb", "outcome")
 	m.Pages = m.counter("pager_calls_total", "Calls of pagers, and resolved calls, by outcome: taken, failed (and tried again), refused.", "account", "outcome")
-	m.Hooks = m.counter("webhook_events_total", "Events and audit entries for webhooks, by outcome: delivered, failed (and tried again), dropped (they waited for a day, or too much waited).", "webhook", "outcome")
 	return m.In("")
 }
 

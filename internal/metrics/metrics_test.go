@@ -46,7 +46,7 @@ func TestDocsHaveTheTableOfMetrics(t *testing.T) {
 func everything(context.Context) State {
 	n, yes, d := 3, true, time.Minute
 	q := Queue{Waiting: 2, Age: time.Minute}
-	return State{Config: &Config{Loaded: true}, Workspaces: []Workspace{{Name: "hq", Up: true, SocketLinks: 2}}, RedisUp: true, Replicas: &n, Requests: &q, RedisClock: &d, ServiceClock: &d, Webhooks: []Webhook{{q, "webhooks[0]"}}, Accounts: []Account{
+	return State{Config: &Config{Loaded: true}, Workspaces: []Workspace{{Name: "hq", Up: true, SocketLinks: 2}}, RedisUp: true, Replicas: &n, Requests: &q, RedisClock: &d, ServiceClock: &d, Accounts: []Account{
 		{Name: "acme", Interval: 15 * time.Second, Owned: true, Polled: true, Reachable: true, LastGood: time.UnixMilli(1500), Attacks: 7, Capped: true, PermissionLost: &yes, Events: q, StaleCards: q, Approvals: &q},
 		{Name: "globex", Interval: 15 * time.Second},
 	}}
@@ -66,7 +66,7 @@ func TestOnlyTheOwnerShowsAnAccount(t *testing.T) {
 	all := page(t, New(), everything)
 	for _, line := range []string{
 		"wafbot_account_owned{account=\"acme\"} 1", "wafbot_account_owned{account=\"globex\"} 0", "wafbot_account_last_good_poll_timestamp_seconds{account=\"acme\"} 1.5",
-		"wafbot_approvals_waiting_age_seconds{account=\"acme\"} 60", "wafbot_clock_offset_seconds{against=\"service\"} 60", "wafbot_webhook_events_waiting_age_seconds{webhook=\"webhooks[0]\"} 60", "wafbot_replicas 3",
+		"wafbot_approvals_waiting_age_seconds{account=\"acme\"} 60", "wafbot_clock_offset_seconds{against=\"service\"} 60", "wafbot_replicas 3",
 	} {
 		require.Contains(t, all, "\n"+line+"\n")
 	}
@@ -84,7 +84,7 @@ func TestNamesFollowTheConventions(t *testing.T) {
 	m := New()
 	for _, v := range []interface{ Inc() }{
 		m.SlackCalls.WithLabelValues("chat.postMessage", "ok"), m.SlackRefused.WithLabelValues("chat.update"), m.Notified.WithLabelValues("new_attack", "high"),
-		m.Changes.WithLabelValues("deny", "done"), m.Pages.WithLabelValues("acme", "taken"), m.Hooks.WithLabelValues("siem", "delivered"),
+		m.Changes.WithLabelValues("deny", "done"), m.Pages.WithLabelValues("acme", "taken"),
 	} {
 		v.Inc()
 	}

@@ -16,7 +16,6 @@ type State struct {
 	RedisClock   *time.Duration // how far it is ahead of this machine's
 	ServiceClock *time.Duration // likewise, of the service whose clock is farthest from it
 	Accounts     []Account      // all that are configured
-	Webhooks     []Webhook      // likewise; nil: Redis is away
 	Config       *Config
 }
 
@@ -48,13 +47,6 @@ type Account struct {
 	Events         Queue
 	StaleCards     Queue
 	Approvals      *Queue
-}
-
-// Webhook is what waits for a webhook of the accounts that this replica owns.
-type Webhook struct {
-	Queue
-
-	Name string // its key in the configuration
 }
 
 // Queue is what waits.
@@ -141,8 +133,6 @@ func gauges() []gauge {
 			}
 			return a.Approvals.Age.Seconds(), true
 		}),
-		ofWebhooks("webhook_events_waiting", "Events and audit entries that wait for a webhook, of the accounts that this replica owns.", func(q Queue) float64 { return float64(q.Waiting) }),
-		ofWebhooks("webhook_events_waiting_age_seconds", "How long the oldest of them has waited; 0: none does.", func(q Queue) float64 { return q.Age.Seconds() }),
 	}
 }
 
@@ -151,15 +141,6 @@ func ofWorkspaces(name, help string, value func(Workspace) float64) gauge {
 	return gauge{name, help, []string{byWorkspace}, func(s State, set set) {
 		for _, w := range s.Workspaces {
 			set(value(w), w.Name)
-		}
-	}}
-}
-
-// ofWebhooks is a metric of what waits for each webhook.
-func ofWebhooks(name, help string, value func(Queue) float64) gauge {
-	return gauge{name, help, []string{"webhook"}, func(s State, set set) {
-		for _, w := range s.Webhooks {
-			set(value(w.Queue), w.Name)
 		}
 	}}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,26 +41,12 @@ const (
 	TookOver             EventKind = "took over" // of all attacks of the account
 	AckLapsed            EventKind = "acknowledgement lapsed"
 	PagerUnreachable     EventKind = "pager unreachable"
-	EventsDropped        EventKind = "events dropped" // that a webhook didn't take
 	DrillChanged         EventKind = "drill"
 	SummaryDue           EventKind = "summary due"
 )
 
-// Name is the kind as configurations and programs write it: new_incident.
+// Name is the kind as programs write it: new_incident.
 func (k EventKind) Name() string { return strings.ReplaceAll(string(k), " ", "_") }
-
-// AuditName stands for audit entries among the names of events.
-const AuditName = "audit"
-
-// EventNames are the names of all kinds of events, and AuditName, sorted.
-func EventNames() []string {
-	names := []string{AuditName}
-	for kind := range kinds {
-		names = append(names, kind.Name())
-	}
-	slices.Sort(names)
-	return names
-}
 
 // kinds are all kinds of events, with the payload and the rank of each.
 var kinds = map[EventKind]struct {
@@ -93,7 +78,6 @@ var kinds = map[EventKind]struct {
 	TookOver:             {5, decode[Assignment]},
 	AckLapsed:            {2, decode[Assignment]},
 	PagerUnreachable:     {2, decode[PagerFault]},
-	EventsDropped:        {2, decode[DroppedFacts]},
 	DrillChanged:         {5, decode[DrillFacts]},
 	SummaryDue:           {5, func([]byte) (Payload, error) { return nil, nil }}, //nolint:nilnil // it has none
 }
@@ -107,6 +91,36 @@ type Event struct {
 	At      time.Time `json:"at"`      // on the service's clock for what a poll found, else on this machine's
 	Payload Payload   `json:"payload,omitempty"`
 	Request string    `json:"request_id,omitempty"` // what the log calls the request that it came of; "": of none
+}
+
+// PrintedEvent is an event as it is written to standard output: docs/events.md says what others may rely on.
+type PrintedEvent struct {
+	Event  eventFacts `json:"event"`
+	ID     string     `json:"id"`     // the same each time that it is written, and no other event's
+	Schema int        `json:"schema"` // the version of this format
+}
+
+type eventFacts struct {
+	Kind     string    `json:"kind"`
+	Account  string    `json:"account"`
+	At       time.Time `json:"at"`
+	Channel  string    `json:"channel"`
+	Attack   string    `json:"attack,omitempty"` // its id, as people see it
+	Severity Severity  `json:"severity,omitempty"`
+	Request  string    `json:"request_id,omitempty"`
+	Detail   Payload   `json:"detail,omitempty"`
+}
+
+// Print is an event as it is printed.
+func (e Event) Print() PrintedEvent {
+	facts := eventFacts{
+		Kind: e.Kind.Name(), Account: e.Account, At: e.At.UTC(), Channel: e.Channel, Severity: e.Severity(),
+		Request: e.Request, Detail: e.Payload,
+	}
+	if id := e.Attack().ID; id != "" {
+		facts.Attack = AttackID(e.Account, id)
+	}
+	return PrintedEvent{facts, DeliveryID(e.Account, e.ID, e.Kind, 0), 1}
 }
 
 // UnmarshalJSON reads an event with the payload of its kind. An unknown kind is an error.

@@ -70,13 +70,6 @@ type PagerFault struct {
 	Why   string `json:"why"`   // for people
 }
 
-// DroppedFacts says what was dropped that a webhook didn't take.
-type DroppedFacts struct {
-	Webhook string `json:"webhook"` // its key in the configuration
-	Dropped int    `json:"dropped"` // events and audit entries, as far as was known by then
-	Why     string `json:"why"`     // for people
-}
-
 // UnreachableFacts says why an account can't be watched. Times are by the clock of the machine that watches.
 type UnreachableFacts struct {
 	Outage
@@ -124,7 +117,6 @@ func (PermissionChanged) payload() {}
 func (ApprovalChanged) payload()   {}
 func (DrillFacts) payload()        {}
 func (PagerFault) payload()        {}
-func (DroppedFacts) payload()      {}
 func (UnreachableFacts) payload()  {}
 func (GapFacts) payload()          {}
 func (FirstStartFacts) payload()   {}

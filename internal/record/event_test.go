@@ -1,12 +1,15 @@
 package record_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -41,7 +44,6 @@ func payloads() map[record.EventKind]record.Payload {
 		record.HandedOver:           record.Assignment{Attack: attack, To: "U1"},
 		record.TookOver:             record.Assignment{To: "U1"},
 		record.PagerUnreachable:     record.PagerFault{Route: "kind incident", Why: "away"},
-		record.EventsDropped:        record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 3, Why: "away"},
 		record.DrillChanged:         record.DrillFacts{Drill: "d1"},
 		record.SummaryDue:           nil,
 	}
@@ -62,6 +64,33 @@ func TestEventsReadBackExactly(t *testing.T) {
 	source, err := os.ReadFile("event.go")
 	require.NoError(t, err)
 	require.Len(t, all, len(regexp.MustCompile(`(?m)^\t\w+ +EventKind = "`).FindAll(source, -1)), "each kind has a payload")
+}
+
+// Each kind is printed as docs/event.schema.json says, and the id is the event's alone.
+func TestEventsArePrintedAsDocumented(t *testing.T) {
+	t.Parallel()
+	s, err := jsonschema.NewCompiler().Compile("../../docs/event.schema.json")
+	require.NoError(t, err)
+	schema, err := os.ReadFile("../../docs/event.schema.json")
+	require.NoError(t, err)
+	ids := map[string]bool{}
+	all := payloads()
+	for kind, payload := range all {
+		line, err := json.Marshal(record.Event{ID: "n1", Account: "acme", Kind: kind, Channel: "C1", At: noon, Payload: payload, Request: "e1"}.Print())
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(line), `{"event":{"kind":"`+kind.Name()+`"`), string(line))
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
+		require.NoError(t, err)
+		require.NoError(t, s.Validate(doc), string(line))
+		require.Contains(t, string(schema), `"`+kind.Name()+`"`)
+		ids[doc.(map[string]any)["id"].(string)] = true
+	}
+	require.Len(t, ids, len(all), "an attack's card has one delivery, whichever event it is posted for")
+	listed := strings.Split(regexp.MustCompile(`"enum": \[\s*("new_incident"[^]]*)\]`).FindStringSubmatch(string(schema))[1], ",")
+	require.Len(t, listed, len(all), "no other is documented")
+	former := record.Event{ID: "n2", Account: "acme", Kind: record.Grew}
+	require.NotContains(t, ids, former.Print().ID)
+	require.Equal(t, former.Print().ID, former.Print().ID)
 }
 
 func TestUnknownEventsAreErrors(t *testing.T) {

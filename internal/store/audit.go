@@ -74,8 +74,3 @@ func (s *Audit) Trail(ctx context.Context, account string, since time.Time) iter
 		}
 	}
 }
-
-// Audited is the number of the account's last audit entry; 0 if there never was one.
-func (s *Audit) Audited(ctx context.Context, account string) (int64, error) {
-	return value[int64](s.rdb.Get(ctx, s.key(keyAudited, account)), "number of audit entries of "+account)
-}

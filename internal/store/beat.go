@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,11 +22,11 @@ const (
 )
 
 // beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for all.
-// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off, KEYS[4] of those whose machine's clock is wrong;
-// ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead, ARGV[3] the version that the replica reads,
-// which an empty Redis takes on, ARGV[4] 1 if it switches all changes off, ARGV[5] 1 if its machine's clock is wrong. Result: the
-// version of the state, and if it is the one that the replica reads, how many replicas switch changes off, Redis' time in Unix µs, then all living ones in no order,
-// those whose machine's clock is wrong with a '!' before.
+// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off;
+// ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead, ARGV[3] the version that the replica
+// reads, which an empty Redis takes on, ARGV[4] 1 if it switches all changes off. Result: the version of the state, and
+// if it is the one that the replica reads, how many replicas switch changes off, Redis' time in Unix µs, then all
+// living ones in no order.
 // After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
 var beat = redis.NewScript(`
 local version = redis.call('GET', KEYS[2])
@@ -41,18 +40,16 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-for i = 3, 4 do
-  if ARGV[i + 1] == '1' then
-    redis.call('ZADD', KEYS[i], now, ARGV[1])
-    redis.call('PEXPIRE', KEYS[i], ARGV[2])
-  else
-    redis.call('ZREM', KEYS[i], ARGV[1])
-  end
-  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now - ARGV[2])
+if ARGV[4] == '1' then
+  redis.call('ZADD', KEYS[3], now, ARGV[1])
+  redis.call('PEXPIRE', KEYS[3], ARGV[2])
+else
+  redis.call('ZREM', KEYS[3], ARGV[1])
 end
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - ARGV[2])
 local answer = {version, tostring(redis.call('ZCARD', KEYS[3])), t[1] .. string.format('%06d', t[2])}
 for _, replica in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  table.insert(answer, (redis.call('ZSCORE', KEYS[4], replica) and '!' or '') .. replica)
+  table.insert(answer, replica)
 end
 return answer`)
 
@@ -82,7 +79,6 @@ func newReplica() string { return fmt.Sprintf("%013d-%s", time.Now().UnixMilli()
 type peers struct {
 	mu      sync.Mutex
 	living  []string  // those that began first come first
-	sharing []string  // those of them that own accounts: all, but for those whose machine's clock is wrong as long as another's is right
 	heardAt time.Time // when; zero: never yet
 	off     bool      // one of them switches all changes off
 	changed chan struct{}
@@ -122,9 +118,8 @@ func (s *Replicas) Beat(ctx context.Context) error {
 
 func (s *Replicas) beat(ctx context.Context) error {
 	asked := time.Now()
-	wrong := s.clocks.Offsets().MachineWrong()
-	keys := []string{s.key(keyBeats), s.key(keyVersion), s.key(keyOff), s.key(keyWrongClocks)}
-	answer, err := beat.Run(ctx, s.rdb, keys, s.replica, deadAfter.Milliseconds(), stateVersion, s.off, wrong).StringSlice()
+	keys := []string{s.key(keyBeats), s.key(keyVersion), s.key(keyOff)}
+	answer, err := beat.Run(ctx, s.rdb, keys, s.replica, deadAfter.Milliseconds(), stateVersion, s.off).StringSlice()
 	if err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
@@ -134,33 +129,17 @@ func (s *Replicas) beat(ctx context.Context) error {
 	if err := s.noteTime(asked, answer[2]); err != nil {
 		return err
 	}
-	living, sharing := readLiving(answer[3:])
+	living := answer[3:]
+	slices.Sort(living)
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	s.peers.heardAt, s.peers.off = asked, answer[1] != "0"
-	if !slices.Equal(living, s.peers.living) || !slices.Equal(sharing, s.peers.sharing) {
-		s.peers.living, s.peers.sharing = living, sharing
+	if !slices.Equal(living, s.peers.living) {
+		s.peers.living = living
 		close(s.peers.changed)
 		s.peers.changed = make(chan struct{})
 	}
 	return nil
-}
-
-// readLiving reads beat's replicas: all, and those that own accounts.
-func readLiving(answer []string) (living, sharing []string) {
-	for _, replica := range answer {
-		name, wrong := strings.CutPrefix(replica, "!")
-		living = append(living, name)
-		if !wrong {
-			sharing = append(sharing, name)
-		}
-	}
-	slices.Sort(living)
-	slices.Sort(sharing)
-	if len(sharing) == 0 {
-		sharing = living
-	}
-	return living, sharing
 }
 
 // Hear asks whether a living replica switches changes off, and reads Redis' clock, for a process that doesn't beat, or not yet. It fails with refusal.ErrNewer or
@@ -216,20 +195,17 @@ func (s *Replicas) Living() (n int, ok bool) {
 	return len(s.peers.living), time.Since(s.peers.heardAt) < deadAfter
 }
 
-// share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones whose machines' clocks
-// are right split them evenly; where that leaves a rest, those that began first have one more each.
+// share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones split
+// them evenly; where that leaves a rest, those that began first have one more each.
 func (s *client) share(accounts int) (n int, changed <-chan struct{}, ok bool) {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
-	if !slices.Contains(s.peers.living, s.replica) || time.Since(s.peers.heardAt) >= deadAfter {
+	me := slices.Index(s.peers.living, s.replica)
+	if me < 0 || time.Since(s.peers.heardAt) >= deadAfter {
 		return 0, s.peers.changed, false
 	}
-	me := slices.Index(s.peers.sharing, s.replica)
-	if me < 0 {
-		return 0, s.peers.changed, true
-	}
-	n = accounts / len(s.peers.sharing)
-	if me < accounts%len(s.peers.sharing) {
+	n = accounts / len(s.peers.living)
+	if me < accounts%len(s.peers.living) {
 		n++
 	}
 	return n, s.peers.changed, true

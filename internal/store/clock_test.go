@@ -35,33 +35,3 @@ func TestBeatsReadRedisClock(t *testing.T) {
 		require.WithinDuration(t, time.Now().Add(time.Hour), clocks.Now(), time.Minute)
 	})
 }
-
-// A replica whose machine's clock is wrong owns accounts only while no other one beats whose machine's clock is right.
-func TestAReplicaWithAWrongClockOwnsNothingBesideAnother(t *testing.T) {
-	onEach(t, func(t *testing.T, redis *world) {
-		w := newWatch(t, accounts(4)...)
-		wrong := newWire(t, redis.addr)
-		behind, _ := wrong.openAhead(t, time.Hour)
-		one := w.start("its machine is an hour behind", behind, wrong)
-		w.settled(4)
-		two := w.startOn(redis, "right")
-		require.Eventually(t, func() bool { return w.ownedBy(two) == 4 }, patience, 10*time.Millisecond)
-		three := w.startOn(redis, "right, too")
-		w.settled(2, 2)
-		require.Zero(t, w.ownedBy(one))
-		two.kill()
-		require.Eventually(t, func() bool { return w.ownedBy(three) == 4 }, patience, 10*time.Millisecond)
-		three.stop()
-		require.Eventually(t, func() bool { return w.ownedBy(one) == 4 }, patience, 10*time.Millisecond, "alone it goes on")
-	})
-}
-
-// ownedBy is how many accounts a replica owns.
-func (w *watch) ownedBy(r *replica) (n int) {
-	for _, h := range w.holds() {
-		if h.replica == r {
-			n++
-		}
-	}
-	return n
-}

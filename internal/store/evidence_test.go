@@ -105,9 +105,6 @@ func outages(t *testing.T, s *store.Store, since time.Time) []record.Outage {
 func TestTheTrailOfAuditEntries(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		n, err := s.Audit.Audited(ctx, "acme")
-		require.NoError(t, err)
-		require.Zero(t, n)
 		for range 1005 {
 			_, err := s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 			require.NoError(t, err)
@@ -115,7 +112,7 @@ func TestTheTrailOfAuditEntries(t *testing.T) {
 		stream := "{a:acme}:audit"
 		require.NoError(t, w.rdb.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []any{"n", 1006, "entry", "rubbish"}}).Err())
 		require.NoError(t, w.rdb.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []any{"n", "rubbish", "entry", "{}"}}).Err())
-		_, err = s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
+		_, err := s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 		require.NoError(t, err)
 		var numbers []int64
 		bad := 0
@@ -130,9 +127,6 @@ func TestTheTrailOfAuditEntries(t *testing.T) {
 		require.EqualValues(t, 1, numbers[0], "the oldest first")
 		require.Equal(t, []int64{1006, 0, 1006}, numbers[1005:], "what can't be read doesn't hide the rest")
 		require.Equal(t, 2, bad)
-		n, err = s.Audit.Audited(ctx, "acme")
-		require.NoError(t, err)
-		require.EqualValues(t, 1006, n)
 		for e, err := range s.Audit.Trail(ctx, "acme", time.Now().Add(time.Hour)) {
 			t.Fatal("nothing is that new", e, err)
 		}

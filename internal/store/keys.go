@@ -18,8 +18,6 @@ import (
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
 //	{work}:off              zset    those of them whose configuration switches all        3 s after the last such
 //	                                changes off, likewise                                 one of them
-//	{work}:wrong_clocks     zset    those of them whose machine's clock is wrong,         3 s after the last such
-//	                                likewise                                              one of them
 //	{work}:accounts         set     accounts that were configured, as long as they        never; as configured
 //	                                are or have changes in force
 //	{work}:restart          string  the token of the replica that restarts                10 s
@@ -63,10 +61,6 @@ import (
 //	                                that were claimed with it
 //	{a:NAME}:audit          stream  record.AuditEntry                                     as configured; audit.keep
 //	{a:NAME}:audited        string  the number of the last audit entry                    never; one
-//	{a:NAME}:webhook:ID     stream  record.Event or record.AuditEntry to be sent to that  25 h after the last; 8 MiB
-//	                                webhook                                               and 24 h, when sent
-//	{a:NAME}:webhook:ID:kept hash   bytes in that stream, how many were dropped that      25 h after the last
-//	                                isn't logged yet, and whether people were notified
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
 //	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
 //	{w:TEAM}:edits:due      zset    who waits for one by the Unix ms at which it is due   6 s after the last
@@ -79,7 +73,6 @@ const (
 	keyLinks        = "{work}:%slinks"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"
-	keyWrongClocks  = "{work}:wrong_clocks"
 	keyAccounts     = "{work}:accounts"
 	keyRestart      = "{work}:restart"
 	keyVersion      = "{work}:version"
@@ -118,8 +111,6 @@ const (
 	keyClaim        = "{a:%s}:claim:%s"
 	keyAudit        = "{a:%s}:audit"
 	keyAudited      = "{a:%s}:audited"
-	keyWebhook      = "{a:%s}:webhook:%s"
-	keyWebhookKept  = "{a:%s}:webhook:%s:kept"
 	keyPace         = "{c:%s}:pace"
 	keyEdits        = "{w:%s}:edits"
 	keyEditsDue     = "{w:%s}:edits:due"

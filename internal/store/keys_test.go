@@ -102,13 +102,11 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:1:T1/U1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
-		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "webhook:h1", "webhook:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
+		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // where no time passes: some run out in seconds
 		w := newDialled(t)
-		w.wire.tellTime(-time.Hour)
-		s := w.openWith(t, store.Config{Off: true, Webhooks: hooks{"audit": {"h1"}}})
-		require.NoError(t, s.Replicas.Hear(t.Context()), "of two clocks, this machine's counts as the wrong one")
+		s := w.openWith(t, store.Config{Off: true})
 		leaveEverything(t, s)
 		found := map[string]bool{}
 		for _, key := range w.keys(t) {
@@ -158,7 +156,7 @@ func TestCluster(t *testing.T) {
 	net := w.newWire(t)
 	_, port, _ := strings.Cut(net.Addr(), ":")
 	require.NoError(t, w.rdb.ConfigSet(ctx, "cluster-announce-port", port).Err())
-	s := openWith(t, store.Config{Address: address.Options{URL: "redis-cluster://" + net.Addr()}, Webhooks: hooks{"audit": {"h1"}}})
+	s := openWith(t, store.Config{Address: address.Options{URL: "redis-cluster://" + net.Addr()}})
 	leaveEverything(t, s)
 	for _, key := range append(w.keys(t), "foo", "{}x", "a{b}{c}") {
 		want, err := w.rdb.ClusterKeySlot(ctx, key).Result()

@@ -12,13 +12,11 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// announce puts events into the outbox, and has them sent to webhooks.
+// announce puts events into the outbox.
 func (b *batch) announce(events ...record.Event) {
 	for _, n := range events {
 		b.needed = true
-		event := b.json(n)
-		b.do("HSET", b.key(keyOutbox, n.Account), n.ID, event)
-		b.publish(n.Account, n.Kind.Name(), event)
+		b.do("HSET", b.key(keyOutbox, n.Account), n.ID, b.json(n))
 	}
 }
 

@@ -23,7 +23,6 @@ type Config struct {
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
 	Clocks    *clock.Clocks // learn Redis' time; nil: of the store's own
 	Off       bool          // this process switches all changes off, also on the other replicas, while it beats
-	Webhooks  Subscriptions // nil: no webhook wants anything
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 
@@ -51,7 +50,6 @@ type Store struct {
 	Drills      *Drills
 	People      *People
 	Pace        *Pace
-	Webhooks    *Webhooks
 }
 
 // One type a concern. They share one client.
@@ -100,8 +98,6 @@ type (
 		*client
 		workspace string // likewise
 	}
-	// Webhooks holds what is to be sent to webhooks.
-	Webhooks struct{ *client }
 )
 
 // client is what all parts of a store share: the connections, how writes are carried out, and the leases under which they are.
@@ -114,7 +110,6 @@ type client struct {
 	clocks  *clock.Clocks
 	away    func(err error)
 	off     bool
-	hooks   Subscriptions
 	timeout time.Duration // of each step towards an answer
 	replica string        // what this process is called among all replicas
 	peers   peers
@@ -159,7 +154,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
 		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, off: cfg.Off,
-		hooks: cmp.Or[Subscriptions](cfg.Webhooks, noWebhooks{}), clocks: cmp.Or(cfg.Clocks, clock.New()),
+		clocks:  cmp.Or(cfg.Clocks, clock.New()),
 		timeout: timeout, replica: newReplica(), peers: peers{changed: make(chan struct{})}, hold: make(chan struct{}, 1),
 	}
 	s.shards = newShards(s)
@@ -168,7 +163,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 		client: s,
 		Inbox:  &Inbox{client: s}, Replicas: &Replicas{s}, Links: &Links{client: s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
 		Triage: &Triage{s}, Pages: &Pages{s}, Ledger: &Ledger{s}, Approvals: &Approvals{s}, Permissions: &Permissions{s}, Audit: &Audit{s},
-		Drills: &Drills{s}, People: &People{client: s}, Pace: &Pace{client: s}, Webhooks: &Webhooks{s},
+		Drills: &Drills{s}, People: &People{client: s}, Pace: &Pace{client: s},
 	}
 }
 

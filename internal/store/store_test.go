@@ -182,7 +182,6 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			_, err := s.Attacks.Outages(ctx, "acme", noon)
 			return err
 		},
-		"Audited": func(ctx context.Context, s *store.Store) error { _, err := s.Audit.Audited(ctx, "acme"); return err },
 		"PostSlot": func(ctx context.Context, s *store.Store) error {
 			_, err := s.Pace.PostSlot(ctx, "C1", 1, 1, 0)
 			return err

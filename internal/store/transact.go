@@ -17,10 +17,9 @@ import (
 // transact carries out commands in one step, if keys hold what they should: a replica that lost a lease must not overwrite what the next owner
 // stored since, and what was planned must still hold.
 // ARGV[1] on how many keys there are conditions, KEYS[1] and so on these, then all that the commands touch; ARGV[2] and so on what each must hold,
-// '-' if nothing; then the commands, each as the number of its words and the words. Four are no commands of Redis: AUDIT counter stream oldest entry
+// '-' if nothing; then the commands, each as the number of its words and the words. Three are no commands of Redis: AUDIT counter stream oldest entry
 // numbers an entry, appends it, and deletes those before the oldest id; STALE queue attack urgency id marks a card stale; of two marks the higher
-// urgency and the earlier time stay; ORPHANS triage attacks deletes the triage of attacks that aren't stored; WEBHOOK stream kept most ms entry appends what is to be sent, with the number of the audit entry, deletes the oldest beyond
-// so many bytes, and has both end so many ms later. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
+// urgency and the earlier time stay; ORPHANS triage attacks deletes the triage of attacks that aren't stored. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
 var transact = redis.NewScript(`
 local conditions = tonumber(ARGV[1])
 for i = 1, conditions do
@@ -44,19 +43,6 @@ while at <= #ARGV do
     for _, attack in ipairs(redis.call('HKEYS', words[2])) do
       if redis.call('HEXISTS', words[3], attack) == 0 then redis.call('HDEL', words[2], attack) end
     end
-  elseif words[1] == 'WEBHOOK' then
-    local bytes = redis.call('EXISTS', words[2]) == 1 and tonumber(redis.call('HGET', words[3], 'bytes') or '0') or 0
-    redis.call('XADD', words[2], '*', 'n', number, 'entry', words[6])
-    bytes = bytes + #words[6]
-    while bytes > tonumber(words[4]) do
-      local oldest = redis.call('XRANGE', words[2], '-', '+', 'COUNT', 1)[1]
-      redis.call('XDEL', words[2], oldest[1])
-      bytes = bytes - #oldest[2][4]
-      redis.call('HINCRBY', words[3], 'dropped', 1)
-    end
-    redis.call('HSET', words[3], 'bytes', bytes)
-    redis.call('PEXPIRE', words[2], words[5])
-    redis.call('PEXPIRE', words[3], words[5])
   else
     redis.call(unpack(words))
   end
@@ -88,7 +74,6 @@ func (l *lease) held() conditions {
 type batch struct {
 	keyspace
 
-	hooks    Subscriptions
 	keys     []string
 	words    []any
 	commands int
@@ -97,7 +82,7 @@ type batch struct {
 }
 
 // batch is an empty one.
-func (s *client) batch() batch { return batch{keyspace: s.keyspace, hooks: s.hooks} }
+func (s *client) batch() batch { return batch{keyspace: s.keyspace} }
 
 // touches notes that a command touches a key.
 func (b *batch) touches(key string) {
@@ -122,7 +107,7 @@ func (b *batch) json(value any) []byte {
 	return text
 }
 
-// audit adds an audit entry, at most one, has it sent to webhooks, and deletes those that are too old; nil: there is none.
+// audit adds an audit entry, at most one, and deletes those that are too old; nil: there is none.
 func (b *batch) audit(e *record.AuditEntry, keep time.Duration) {
 	if e == nil {
 		return
@@ -131,10 +116,8 @@ func (b *batch) audit(e *record.AuditEntry, keep time.Duration) {
 	if keep > 0 {
 		oldest = max(0, e.At.Add(-keep).UnixMilli())
 	}
-	entry := b.json(e)
-	b.do("AUDIT", b.key(keyAudited, e.Account), b.key(keyAudit, e.Account), oldest, entry)
+	b.do("AUDIT", b.key(keyAudited, e.Account), b.key(keyAudit, e.Account), oldest, b.json(e))
 	b.touches(b.key(keyAudit, e.Account))
-	b.publish(e.Account, record.AuditName, entry)
 }
 
 // errUnmet says that a condition of a batch doesn't hold that names no error of its own.

@@ -18,7 +18,6 @@ import (
 type Waiting struct {
 	Requests Backlog // that were accepted and aren't carried out yet
 	Accounts map[string]AccountWaiting
-	Webhooks map[string]Backlog // events and audit entries, by the webhook's id, of all the accounts together
 }
 
 // Backlog is what waits in streams.
@@ -62,30 +61,23 @@ func addedAt(id string) time.Time {
 	return time.UnixMilli(at).UTC()
 }
 
-// Waiting reads what waits, also in these accounts and for the webhooks of each, in one round trip to each server of Redis.
-func (s *Store) Waiting(ctx context.Context, accounts map[string][]string) (all Waiting, err error) {
+// Waiting reads what waits, also in these accounts, in one round trip to each server of Redis.
+func (s *Store) Waiting(ctx context.Context, accounts []string) (all Waiting, err error) {
 	pipe := s.rdb.Pipeline()
 	var work []stream
 	for _, in := range s.shards {
 		work = append(work, readStream(ctx, pipe, in.key(keyStream)))
 	}
-	hooks := map[string][]stream{}
 	lost, requests := map[string]*redis.StringCmd{}, map[string]*redis.StringSliceCmd{}
-	for a, ids := range accounts {
+	for _, a := range accounts {
 		lost[a], requests[a] = pipe.Get(ctx, s.key(keyPermission, a)), pipe.HVals(ctx, s.key(keyApprovals, a))
-		for _, id := range ids {
-			hooks[id] = append(hooks[id], readStream(ctx, pipe, s.key(keyWebhook, a, id)))
-		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return all, fmt.Errorf("read what waits: %w", err)
 	}
-	all = Waiting{Accounts: map[string]AccountWaiting{}, Webhooks: map[string]Backlog{}}
+	all = Waiting{Accounts: map[string]AccountWaiting{}}
 	all.Requests = backlog(work)
-	for id, streams := range hooks {
-		all.Webhooks[id] = backlog(streams)
-	}
-	for a := range accounts {
+	for _, a := range accounts {
 		if all.Accounts[a], err = waitingIn(a, lost[a], requests[a].Val()); err != nil {
 			return all, err
 		}

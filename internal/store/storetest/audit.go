@@ -12,7 +12,6 @@ import (
 
 func testAudit(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
-	require.Zero(t, got[int64](t)(s.Audit.Audited(ctx, Account)))
 	require.Empty(t, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, Account, time.Time{})))
 	var want []record.AuditEntry
 	for i, line := range []string{"deny 203.0.113.7", "undo c1", "mute type=sqli"} {
@@ -34,7 +33,6 @@ func testAudit(t *testing.T, s Store) {
 		e.N = n
 		want = append(want, e)
 	})
-	require.EqualValues(t, 4, got[int64](t)(s.Audit.Audited(ctx, Account)))
 	require.Equal(t, []record.AuditEntry{want[3], want[2], want[1], want[0]}, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, Account, at.Add(-time.Second))), "the newest first")
 	require.Equal(t, want, trail(t, s, at.Add(-time.Second)), "the oldest first")
 	require.Empty(t, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, Account, at.Add(time.Hour))))

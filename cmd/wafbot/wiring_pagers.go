@@ -5,17 +5,10 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/webhooks"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
-
-// sendTo puts together what sends to webhooks.
-func (a *app) sendTo(list webhooks.List) (err error) {
-	a.webhooks, err = webhooks.New(webhooks.Config{Webhooks: list, Queues: a.store.Webhooks, Changes: a.store.Ledger, Clock: a.clocks, Events: a.metrics.Hooks, Log: a.log})
-	return err
-}
 
 // pagers are the pagers whose acknowledgements come back.
 type pagers struct {

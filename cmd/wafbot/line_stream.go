@@ -1,0 +1,33 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// stream prints items as lines of JSON. It reports an item that can't be read and goes on.
+func (t terminal) stream(items iter.Seq2[any, error]) int {
+	code, out := exitDone, bufio.NewWriter(t.out)
+	for item, err := range items {
+		if err != nil {
+			t.complain(err)
+			code = exitFailed
+			continue
+		}
+		line, err := json.Marshal(item)
+		if err != nil {
+			return t.fail(fmt.Errorf("write entry: %w", err))
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", text.SanitizeJSON(line)); err != nil {
+			break // the reader is gone: Flush returns the error
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return t.fail(fmt.Errorf("print: %w", err))
+	}
+	return code
+}
