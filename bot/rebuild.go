@@ -54,7 +54,7 @@ func (f Found) Nothing() bool { return f.Began.IsZero() && len(f.Cards)+len(f.Ch
 // with its context. A channel that can't be read is left out, and named. Only wafbot's own messages count. One goroutine uses it.
 type Reading struct {
 	History
-	bot     *Bot
+	bot     *Server
 	found   Found
 	posts   []post // that name the account, wafbot's own or not, and were not taken yet
 	worse   []record.CardMetadata
@@ -82,7 +82,7 @@ type post struct {
 }
 
 // ReadHistory begins a reading, which /readyz shows until it is closed.
-func (b *Bot) ReadHistory(h History) *Reading {
+func (b *Server) ReadHistory(h History) *Reading {
 	r := &Reading{
 		History: h, bot: b, known: map[string]bool{}, far: progress{allChannels: len(h.Channels)},
 		found: Found{Cards: map[string]FoundCard{}, Changes: map[string]FoundChange{}, Delivered: map[string]record.Place{}},
@@ -195,7 +195,7 @@ func (r *Reading) page(ctx context.Context, q slackconn.HistoryQuery) (next slac
 }
 
 // persist asks Slack until it answers, waiting as long as it says and longer each time. It returns an error that no waiting changes, or the context's.
-func (b *Bot) persist(ctx context.Context, ask func() error) error {
+func (b *Server) persist(ctx context.Context, ask func() error) error {
 	for try := 0; ; try++ {
 		err := ask()
 		if err == nil || slackconn.ErrorName(err) == "missing_scope" || errors.Is(err, slackconn.ErrSamePage) {

@@ -86,7 +86,7 @@ func (a *archive) history() History {
 	return History{Account: "acme", Channels: []string{"C1", "C2"}, Oldest: now.Add(-30 * 24 * time.Hour)}
 }
 
-func (a *archive) bot(log io.Writer) *lone {
+func (a *archive) bot(log io.Writer) *Server {
 	return alone(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(log, nil)),
 		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},

@@ -93,11 +93,7 @@ func (d *deliverer) editSlot(ctx context.Context, turn record.EditTurn) (wait ti
 	if wait := d.cfg.Slack.HeldFor(slackconn.MethodUpdate, false); wait > 0 {
 		return wait, nil
 	}
-	self, err := d.cfg.Slack.Self(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return d.cfg.Stores.Pace.EditSlot(ctx, self.Team, d.cfg.EditsPerMinute, turn)
+	return d.cfg.Stores.Pace.EditSlot(ctx, d.cfg.EditsPerMinute, turn)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for, or until stop is closed.

@@ -40,13 +40,13 @@ func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv call.Inv
 	for _, line := range lines {
 		each, name := inv, cmp.Or(line.Keys["account"], names[0])
 		each.ID, each.Line = inv.ID+name, line
-		res, err := a.terminal.Do(ctx, each)
+		res, err := a.runner.Do(ctx, each)
 		if err != nil && len(lines) == 1 {
 			return t.refuse(o, err)
 		}
 		results = append(results, t.drillBegun(o, name, res, err))
 	}
-	follower := drill.Follower{Store: a.store.Drills, Runner: a.terminal, Clocks: a.clocks, Actor: osActor(), Log: a.log}
+	follower := drill.Follower{Store: a.store.Drills, Runner: a.runner, Clocks: a.clocks, Actor: osActor(), Log: a.log}
 	for i := range results {
 		if results[i].Drill == nil {
 			continue

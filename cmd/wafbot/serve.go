@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 )
@@ -59,20 +58,6 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	if err != nil {
 		return err
 	}
-	door := bot.NewDoor(o.log)
-	door.Admit(a.front)
-	return a.run(ctx, func(ctx context.Context) error {
-		receiving, ctx := errgroup.WithContext(ctx)
-		receiving.Go(func() error { return door.Serve(ctx, l) })
-		for _, s := range a.sides {
-			receiving.Go(func() error { return receive(ctx, door, s.Slack, s.links()) })
-		}
-		return receiving.Wait()
-	})
-}
-
-// run runs the bot until the context ends. receive returns when nothing more comes in.
-func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) error {
 	defer a.store.Close()
 	if err := a.hear(ctx); err != nil {
 		return err
@@ -81,17 +66,18 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer p.begin(stopWork)
-		err := receive(ctx)
+		receiving, ctx := errgroup.WithContext(ctx)
+		receiving.Go(func() error { return a.server.Serve(ctx, l) })
+		receiving.Go(func() error { return a.receive(ctx) })
+		err := receiving.Wait()
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAnswers)
 		defer cancel()
-		a.front.Drain(drain)
+		a.server.Drain(drain)
 		return err
 	})
-	for _, s := range a.sides {
-		g.Go(func() error { return unlessStopped(p.living, s.runner.Run(p.living)) })
-		g.Go(func() error { s.client.LogMissingScopes(ctx); return nil })
-		g.Go(func() error { s.client.FindApp(ctx); return nil })
-	}
+	g.Go(func() error { return unlessStopped(p.living, a.runner.Run(p.living)) })
+	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
+	g.Go(func() error { a.slack.FindApp(ctx); return nil })
 	g.Go(func() error { a.watchClocks(ctx); return nil })
 	g.Go(func() error { a.lookout.watchAccounts(ctx); return nil })
 	g.Go(func() error {
@@ -131,7 +117,7 @@ func (p *phases) begin(limit time.Duration) {
 // share carries out changes and owns accounts, each shared among all replicas.
 func (a *app) share(p *phases) error {
 	g := errgroup.Group{}
-	g.Go(func() error { return unlessStopped(p.more, a.front.Work(p.held, p.more)) })
+	g.Go(func() error { return unlessStopped(p.more, a.server.Work(p.held, p.more)) })
 	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, a.names(), a.own)) })
 	return g.Wait()
 }

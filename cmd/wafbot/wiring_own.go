@@ -78,11 +78,11 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		})
 	}
 	t := a.tenants[account]
-	g.Go(func() { t.side.notifier.Own(held, more, account, unread) })
+	g.Go(func() { a.notifier.Own(held, more, account, unread) })
 	g.Go(func() { t.poll(more, taken) })
 	g.Go(func() { a.paging(t).Run(held, more) })
-	g.Go(func() { t.side.runner.RunDue(more, account, a.store.Ledger, due) })
-	g.Go(func() { t.side.runner.RunLapses(more, account) })
+	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
+	g.Go(func() { a.runner.RunLapses(more, account) })
 	g.Go(func() { a.webhooks.Run(held, more, t.Account) })
 	g.Go(func() { a.passOn(more, account, pending, due) })
 	g.Wait()
@@ -130,10 +130,10 @@ func (a *app) passOn(ctx context.Context, account string, pending <-chan store.P
 // pass passes on what there is to do for an account, and what came since before.
 func (a *app) pass(account string, before, d store.Pending, due chan<- struct{}) {
 	if d.Events > 0 {
-		a.tenants[account].side.notifier.Pending(account, d.Events)
+		a.notifier.Pending(account, d.Events)
 	}
 	if d.StaleCards > 0 {
-		a.tenants[account].side.notifier.Stale(account)
+		a.notifier.Stale(account)
 	}
 	if d.WantedCards > before.WantedCards {
 		a.tenants[account].poller.PollSoon() // once: what that poll can't give waits for the next, at its pace
@@ -159,7 +159,7 @@ func (a *app) paging(t *tenant) *paging.Paging {
 		pagers[route] = p
 	}
 	return paging.New(paging.Config{
-		Account: t.Account, Clock: a.clocks.Service(t.Name), Channel: t.Channel, Routes: t.cfg.PollerRoutes(), Pagers: pagers, SlackURL: t.side.APIURL, Runbooks: a.cfg.Runbooks,
-		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller, Notifier: t.side.notifier, Calls: a.metrics.Pages, Log: a.log,
+		Account: t.Account, Clock: a.clocks.Service(t.Name), Channel: t.Channel, Routes: t.cfg.PollerRoutes(), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
+		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
 	})
 }

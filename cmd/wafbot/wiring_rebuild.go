@@ -71,7 +71,7 @@ func (a *app) beginRebuild(ctx context.Context, account string) (r *rebuilding, 
 	t := a.tenants[account]
 	a.log.Info("the account's state is empty: rebuilding it from slack", "account", account, "channels", len(t.cfg.Channels()))
 	back := max(2*t.cfg.Lookback, t.Policy.Longest) + time.Hour // a change's message is posted a little after the change
-	reading := t.side.bot.ReadHistory(bot.History{Account: account, Channels: t.cfg.Channels(), Oldest: a.clocks.Outside().Add(-back)})
+	reading := a.server.ReadHistory(bot.History{Account: account, Channels: t.cfg.Channels(), Oldest: a.clocks.Outside().Add(-back)})
 	defer func() {
 		if err != nil {
 			reading.Close()
@@ -140,6 +140,5 @@ func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRu
 // posts reports whether the account's changes are posted to Slack. A terminal can do without: then there is nothing to rebuild from, and what it
 // saves is kept when a replica rebuilds.
 func (a *app) posts(account string) bool {
-	t := a.tenants[account]
-	return t.side.BotToken != "" && t.Channel != ""
+	return a.cfg.Slack.BotToken != "" && a.tenants[account].Channel != ""
 }

@@ -14,11 +14,8 @@ const defaultsKey = "account_defaults"
 
 // elsewhere says where a key is to be written that stands at the wrong place although the value there has a field for it; "": it stands where it belongs.
 func elsewhere(key, name string) string {
-	switch {
-	case key == defaultsKey && (name == "name" || name == "token" || name == "client_id"):
+	if key == defaultsKey && (name == "name" || name == "token" || name == "client_id") {
 		return "is each account's own; write it there"
-	case key == slackKey && name == "name":
-		return "is that of one of several workspaces; write them below " + workspacesKey
 	}
 	return ""
 }

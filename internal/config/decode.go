@@ -296,7 +296,7 @@ func leavesOf(l leaf) (all []leaf) {
 
 // variable is the environment variable that sets the key; "": none. Those of the policy set the one for all accounts.
 func (l leaf) variable() string {
-	if l.ofDefaults() || strings.HasPrefix(l.key, workspacesKey) || strings.HasPrefix(l.key, "accounts[") && strings.Contains(l.key, "].policy.") {
+	if l.ofDefaults() || strings.HasPrefix(l.key, "accounts[") && strings.Contains(l.key, "].policy.") {
 		return ""
 	}
 	return l.tag.Get("env")

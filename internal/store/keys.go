@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them. Where there are several workspaces, the names of deliveries,
-// links, users, channels and teams begin with that of theirs: {work}:hq/links, {c:hq/C0123}:pace.
+// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them.
 //
 //	key                     type    holds                                                 ends; without a time of its own, what bounds it
 //	{work-N}:stream         stream  requests that change something, until carried out     when done (XDEL); one for each lane
@@ -69,15 +68,15 @@ import (
 //	{a:NAME}:webhook:ID:kept hash   bytes in that stream, how many were dropped that      25 h after the last
 //	                                isn't logged yet, and whether people were notified
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
-//	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
-//	{w:TEAM}:edits:due      zset    who waits for one by the Unix ms at which it is due   6 s after the last
-//	{w:TEAM}:edits:next     zset    likewise by when it asks again at the latest          6 s after the last
+//	{edits}:pace            hash    tokens of the bucket of edits and their time          when it is full again
+//	{edits}:due             zset    who waits for one by the Unix ms at which it is due   6 s after the last
+//	{edits}:next            zset    the same by when it asks again at the latest          6 s after the last
 const (
 	keyStream       = "{work-%d}:stream"
 	keyLane         = "{work-%d}:lane:%s:%s/%s"
 	keyDelivery     = "{work-%d}:delivery:%s"
 	keyShardBeats   = "{work-%d}:beats"
-	keyLinks        = "{work}:%slinks"
+	keyLinks        = "{work}:links"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"
 	keyWrongClocks  = "{work}:wrong_clocks"
@@ -122,9 +121,9 @@ const (
 	keyWebhook      = "{a:%s}:webhook:%s"
 	keyWebhookKept  = "{a:%s}:webhook:%s:kept"
 	keyPace         = "{c:%s}:pace"
-	keyEdits        = "{w:%s}:edits"
-	keyEditsDue     = "{w:%s}:edits:due"
-	keyEditsNext    = "{w:%s}:edits:next"
+	keyEdits        = "{edits}:pace"
+	keyEditsDue     = "{edits}:due"
+	keyEditsNext    = "{edits}:next"
 )
 
 // keyspace is what every key of this installation begins with: others may be on the same server, or in the same cluster.
