@@ -203,7 +203,7 @@ func (o *origins) webAddress(key, text string) {
 
 func (c *Config) checkAccounts() {
 	o := c.origins
-	if len(c.Accounts) == 0 && !o.isWrong("accounts_dir") {
+	if len(c.Accounts) == 0 {
 		o.report("accounts", "there is none; write one into the file, or set WAFBOT_API_URL, WAFBOT_API_TOKEN and WAFBOT_CHANNEL")
 	}
 	seen := map[string]bool{}

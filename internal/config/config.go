@@ -18,7 +18,6 @@ type Config struct {
 	Redis           Redis          `yaml:"redis"`
 	Listen          string         `yaml:"listen" env:"WAFBOT_LISTEN"`
 	AccountDefaults Account        `yaml:"account_defaults"` // what accounts begin with
-	AccountsDir     string         `yaml:"accounts_dir"`     // "": all accounts are in Accounts' key; Accounts holds those of the folder, too
 
 	Accounts []Account         `yaml:"accounts"`
 	Runbooks map[string]string `yaml:"runbooks" check:"web"` // attack type, or "*" for the others: URL

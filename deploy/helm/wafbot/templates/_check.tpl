@@ -14,7 +14,7 @@
 {{- if not (or .Values.redis.bundled.enabled .Values.redis.secret.name) }}
 {{- fail "redis.secret.name: name the Secret that holds Redis' URL; to try wafbot set redis.bundled.enabled" }}
 {{- end }}
-{{- if not (or .Values.config.accounts .Values.config.accounts_dir) }}
+{{- if not .Values.config.accounts }}
 {{- fail "config.accounts: write at least one account, with name, api_url, token_file and channel" }}
 {{- end }}
 {{- if and .Values.ingress.enabled (not (or .Values.slack.secret.signingSecret .Values.ingress.pager)) }}
