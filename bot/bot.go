@@ -144,6 +144,12 @@ func New(cfg Config) *Server {
 // error if Slack refuses the token for good from the beginning.
 func (s *Server) Receive(ctx context.Context) error { return s.socket.Receive(ctx) }
 
+// Linked reports whether a Socket Mode link can receive.
+func (s *Server) Linked() bool {
+	open, _ := s.socket.State()
+	return open > 0
+}
+
 // Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
 func (s *Server) Drain(ctx context.Context) { s.requests.wait(ctx) }
 

@@ -27,7 +27,6 @@ import (
 const (
 	requestWithin  = 3 * time.Second  // it is read to its end: Slack waits no longer for the acknowledgement
 	responseWithin = 10 * time.Second // it is answered
-	idleFor        = 2 * time.Minute  // a connection on which signed requests came waits for the next
 	stopWithin     = 3 * time.Second  // requests under way, when serving ends
 )
 
@@ -48,8 +47,9 @@ const (
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.handler(), MaxHeaderBytes: maxHeaders,
-		ReadTimeout: requestWithin, WriteTimeout: responseWithin, IdleTimeout: idleFor,
+		ReadTimeout: requestWithin, WriteTimeout: responseWithin,
 	}
+	server.SetKeepAlivesEnabled(false) // a request on an idle connection that a stop closes would be lost
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		// A listener that is shared is closed by whoever stops first.
@@ -68,8 +68,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return g.Wait()
 }
 
-// handler serves Slack's requests, pagers, health and metrics. After an answer it closes the connection, unless the
-// request was signed.
+// handler serves Slack's requests, pagers, health and metrics.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	if s.cfg.Secret != "" {
@@ -83,10 +82,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("/readyz", s.ready)
 	mux.Handle("/metrics", s.cfg.Metrics.Serve(s.state))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close")
-		mux.ServeHTTP(w, r)
-	})
+	return mux
 }
 
 // signed checks a request before it is handled: first its method and headers, then its size, and then its signature. Only what has fresh and well-formed headers
@@ -104,7 +100,6 @@ func (s *Server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 			s.refuse(w, r, err)
 			return
 		}
-		w.Header().Del("Connection")
 		// A complete request is handled even if Slack closes the connection.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptTimeout)
 		defer cancel()

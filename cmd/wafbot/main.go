@@ -40,6 +40,9 @@ type terminal struct {
 
 	hangup chan os.Signal // what comes here counts as SIGHUP; nil: the signal itself
 	settle time.Duration  // see botOptions
+
+	handed *handover            // by the start before this one; nil: there was none
+	again  func(handover) error // starts the program again in place; nil: serve ends instead
 }
 
 // hangups are the SIGHUPs from now on. Until they are asked for, the signal ends the process, as it does any other when its terminal is closed.
@@ -55,7 +58,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	store.Silence()
 	context.AfterFunc(ctx, stop) // a second signal ends at once
-	code := run(ctx, terminal{args: os.Args[1:], environ: os.Environ(), in: os.Stdin, asks: isTerminal(os.Stdin), out: os.Stdout, err: os.Stderr})
+	handed := takeHandover()
+	code := run(ctx, terminal{
+		args: os.Args[1:], environ: os.Environ(), in: os.Stdin, asks: isTerminal(os.Stdin), out: os.Stdout, err: os.Stderr,
+		handed: handed, again: startAgain,
+	})
 	stop()
 	os.Exit(code)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -9,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 )
@@ -20,18 +22,29 @@ type serveCmd struct {
 
 // Run serves until the context ends.
 func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
-	cfg, err := loadToServe(s.Config, t.environ)
+	load := func() (*config.Config, error) { return loadToServe(s.Config, t.environ) }
+	again := &restarts{hangup: t.hangups(), load: load, handed: t.handed}
+	cfg, err := again.load()
 	if err != nil {
 		return err
 	}
+	again.files = mounted(cfg)
 	log := logAs(t.err, cfg.Log)
 	boundMemory(log)
-	l, err := net.Listen("tcp", cfg.Listen)
+	l, err := t.handed.listen(cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w; set listen (WAFBOT_LISTEN) to a free address", err)
 	}
 	log.Info("listening", "address", l.Addr().String(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
-	return serve(ctx, cfg, l, botOptions{log: log, audit: &lineWriter{out: t.out}})
+	again.listener = l
+	err = serve(ctx, cfg, l, botOptions{log: log, audit: &lineWriter{out: t.out}, restarts: again})
+	switch {
+	case !errors.Is(err, errRestart):
+		return err
+	case ctx.Err() != nil: // it was to stop, too
+		return nil
+	}
+	return t.again(again.next)
 }
 
 // botOptions are what a bot gets beside its configuration.
@@ -41,12 +54,17 @@ type botOptions struct {
 	speed  float64       // how many times faster than the real service an emulated one is; 0: it is the real one
 	settle time.Duration // how long a message may be on its way to Slack, after Redis was emptied; 0: settleFor
 	clocks *clock.Clocks // nil: of this machine
+
+	restarts *restarts // nil: it isn't restarted
 }
 
 // How long each step of a stop may take.
 const (
 	stopAnswers = 5 * time.Second  // answers to requests, which themselves get three
 	stopWork    = 10 * time.Second // changes and messages in hand
+
+	restartWork    = 2 * time.Second // the same before a restart: the next start goes on with what is in Redis
+	restartAnswers = time.Second     // after links were closed: until the next start opens some, nothing comes in
 )
 
 // serve runs the bot on a listener until the context ends: it receives, and shares polling, notifying and carrying out with the other replicas.
@@ -64,16 +82,36 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	}
 	p := newPhases(ctx)
 	g, ctx := errgroup.WithContext(ctx)
+	received, shared := make(chan struct{}), make(chan struct{})
+	answers := stopAnswers
 	g.Go(func() error {
+		defer close(received)
 		defer p.begin(stopWork)
 		receiving, ctx := errgroup.WithContext(ctx)
-		receiving.Go(func() error { return a.server.Serve(ctx, l) })
-		receiving.Go(func() error { return a.receive(ctx) })
+		// Links are closed last: without one Slack has nowhere to deliver.
+		linked, leave := context.WithCancel(context.WithoutCancel(ctx))
+		receiving.Go(func() error {
+			defer leave()
+			return a.server.Serve(ctx, l)
+		})
+		receiving.Go(func() error { return a.receive(linked) })
+		receiving.Go(func() error {
+			a.restarts.over(ctx, a)
+			return nil
+		})
 		err := receiving.Wait()
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAnswers)
-		defer cancel()
-		a.server.Drain(drain)
+		drain(ctx, a.server, answers)
 		return err
+	})
+	g.Go(func() error {
+		if !a.restarts.due(ctx, a) {
+			return nil
+		}
+		p.begin(restartWork) // while deliveries are still stored: the next start carries them out
+		drain(ctx, a.server, restartWork)
+		<-shared
+		answers = restartAnswers
+		return errRestart
 	})
 	g.Go(func() error { return unlessStopped(p.living, a.runner.Run(p.living)) })
 	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
@@ -86,10 +124,23 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		return unlessStopped(p.living, err)
 	})
 	g.Go(func() error {
-		defer p.leave()
+		defer close(shared)
 		return a.share(p)
 	})
+	g.Go(func() error {
+		<-shared
+		<-received
+		p.leave()
+		return nil
+	})
 	return g.Wait()
+}
+
+// drain waits for answers that are still being looked up, for at most as long as the limit.
+func drain(ctx context.Context, from *bot.Server, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	from.Drain(ctx)
 }
 
 // phases are the contexts of a stop, in the order in which they end. After more nothing new begins, after held what is in hand is dropped, after

@@ -46,6 +46,7 @@ type app struct {
 	server   *bot.Server
 	tenants  map[string]*tenant // by account
 	lookout  *lookout
+	restarts *restarts // nil: it isn't restarted
 	metrics  *metrics.Metrics
 	auditOut *lineWriter
 }
@@ -68,7 +69,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
 	a := &app{
 		cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(),
-		starts: newStarts(), tenants: map[string]*tenant{}, auditOut: o.audit, metrics: metrics.New(),
+		starts: newStarts(), tenants: map[string]*tenant{}, auditOut: o.audit, metrics: metrics.New(), restarts: o.restarts,
 	}
 	stored := storeConfig(cfg, a.clocks)
 	stored.Away = a.redisAway

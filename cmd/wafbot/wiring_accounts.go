@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -22,10 +22,10 @@ type lookout struct {
 	log      *slog.Logger
 
 	mu   sync.Mutex
-	left map[string]int // changes that nothing ends, by account; 0: it isn't known how many
+	left map[string][]record.Change // what nothing ends, by account; nil: it isn't known
 }
 
-func (l *lookout) leftOver() map[string]int {
+func (l *lookout) leftOver() map[string][]record.Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.left)
@@ -56,8 +56,9 @@ func (l *lookout) lookForLeftOver(ctx context.Context) {
 	before := l.leftOver()
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		switch _, said := before[name]; {
-		case left[name] > 0 && before[name] == 0:
-			l.log.Error("an account that is not in the configuration has changes in force, which nothing ends: put it back, or end them by hand", "account", name, "changes", left[name])
+		case left[name] != nil && before[name] == nil:
+			l.log.Error("an account that is not in the configuration has open changes, which nothing ends: "+
+				"put it back, or end them by hand", "account", name, "open", record.SayOpen(left[name]))
 		case !said:
 			l.log.Error("an account that is not in the configuration has no state, and may have changes in force, which nothing ends: put it back, or end them by hand", "account", name)
 		}
@@ -74,10 +75,13 @@ func (a *app) names() []string { return slices.Sorted(maps.Keys(a.tenants)) }
 // configuration says how the configuration stands, for /readyz.
 func (a *app) configuration() bot.Configuration {
 	var c bot.Configuration
+	if a.restarts != nil && a.restarts.failed.Load() {
+		c.Failed = "the file as it is now can't be used: the one before counts. The log has why"
+	}
 	left := a.lookout.leftOver()
-	for name, n := range left {
-		says := fmt.Sprintf("not in the configuration, but changes of it are in force, which nothing ends: %d", n)
-		if n == 0 {
+	for name, open := range left {
+		says := "not in the configuration, and nothing ends what is open: " + record.SayOpen(open)
+		if open == nil {
 			says = "not in the configuration, and its state is empty: changes of it may be in force, which nothing ends"
 		}
 		c.Remove(name, says)

@@ -16,9 +16,9 @@ func (a *app) state(ctx context.Context) metrics.State {
 	if n, heard := a.store.Replicas.Living(); heard {
 		s.Replicas = &n
 	}
-	s.Config = &metrics.Config{Loaded: true}
-	for _, n := range a.lookout.leftOver() {
-		s.Config.Undrained += n
+	s.Config = &metrics.Config{Loaded: a.restarts == nil || !a.restarts.failed.Load()}
+	for _, open := range a.lookout.leftOver() {
+		s.Config.Undrained += len(open)
 	}
 	s.RedisClock, s.ServiceClock = clocksAhead(a.clocks.Offsets())
 	owned, hooks := map[string][]string{}, a.cfg.WebhookList()

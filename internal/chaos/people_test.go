@@ -254,6 +254,9 @@ func (r *round) send(q *request, path string, body map[string]string) {
 	q.Acked, q.Answers, q.Delivery = d.acknowledged(), d.ResponseURL, d.ID
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !q.Acked {
+		r.unheard = append(r.unheard, fmt.Sprintf("%s %s: %q", q.At.Format(time.StampMicro), q.User, q.Line))
+	}
 	r.requests = append(r.requests, q)
 }
 

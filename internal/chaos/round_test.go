@@ -71,6 +71,7 @@ type round struct {
 
 	mu        sync.Mutex
 	requests  []*request
+	unheard   []string // requests that weren't acknowledged at once
 	incidents []incident
 	losses    []loss         // when Redis lost data
 	did       map[string]int // faults by name

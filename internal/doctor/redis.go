@@ -15,6 +15,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
 )
@@ -84,8 +85,8 @@ func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding)
 	}
 	left, _, _ := s.Replicas.NotEnded(ctx, names) // Redis' own findings say so
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		is, says := Wrong, fmt.Sprintf("it isn't in the configuration, but changes of it are in force: %d", left[name])
-		if left[name] == 0 {
+		is, says := Wrong, "it isn't in the configuration, and nothing ends what is open on it: "+record.SayOpen(left[name])
+		if left[name] == nil {
 			is, says = Warn, "it isn't in the configuration, and its state is empty: changes of it may be in force"
 		}
 		found = append(found, Finding{"account", name, is, says, "put it back until they have ended, or end them in the service's console"})

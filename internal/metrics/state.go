@@ -101,7 +101,9 @@ func gauges() []gauge {
 				set(s.Requests.Age.Seconds())
 			}
 		}},
-		ofConfig("config_last_reload_successful", "1 if the last attempt to load the configuration succeeded; else 0, and the one before is in force.", func(c Config) float64 { return one(c.Loaded) }),
+		ofConfig("config_last_reload_successful",
+			"1 if the configuration can be used as it is now, as far as that was tried; else 0, and the one before counts.",
+			func(c Config) float64 { return one(c.Loaded) }),
 		ofConfig("removed_account_changes", "Changes in force of accounts that aren't in the configuration any more, which nothing ends.", func(c Config) float64 { return float64(c.Undrained) }),
 		ofEach("account_owned", "1 if this replica owns the account, which means that it polls it and posts its events; else 0.", func(a Account) float64 { return one(a.Owned) }),
 		ofEach("account_poll_interval_seconds", "The configured pause between polls of the account.", func(a Account) float64 { return a.Interval.Seconds() }),

@@ -2,8 +2,10 @@ package record
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -183,4 +185,23 @@ func (c Change) Denies(ip netip.Addr) bool {
 func (c Change) Refused() RefusedChange {
 	left := slices.DeleteFunc(slices.Clone(c.Steps), func(s Step) bool { return s.Done })
 	return RefusedChange{Line: c.Line, Does: c.Does, Ends: c.Undoes, Half: c.Partly(), By: c.Actor, At: c.At, Steps: left}
+}
+
+// maxOpen is how many open changes are named.
+const maxOpen = 20
+
+// SayOpen names open changes, each with its end.
+func SayOpen(open []Change) string {
+	var all []string
+	for _, c := range open[:min(len(open), maxOpen)] {
+		until := "without an end"
+		if !c.Until.IsZero() {
+			until = "until " + c.Until.UTC().Format("2006-01-02 15:04 UTC")
+		}
+		all = append(all, fmt.Sprintf("%s (%s, %s)", c.ID, c.Does, until))
+	}
+	if more := len(open) - maxOpen; more > 0 {
+		all = append(all, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(all, ", ")
 }

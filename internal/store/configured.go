@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // KnowAccounts notes which accounts are configured, so that those that are configured no more can be named.
@@ -31,19 +33,19 @@ func (s *Replicas) ForgetAccounts(ctx context.Context, accounts []string) error 
 	return nil
 }
 
-// NotEnded are the known accounts other than those given that have no owner, and how many changes of each are to be ended, 0 where that isn't known. ended are those
-// of which none is.
-func (s *Replicas) NotEnded(ctx context.Context, but []string) (left map[string]int, ended []string, err error) {
+// NotEnded are the known accounts other than those given that have no owner, each with its open changes; nil where
+// these aren't known. ended are those that have none.
+func (s *Replicas) NotEnded(ctx context.Context, but []string) (left map[string][]record.Change, ended []string, err error) {
 	known, err := s.rdb.SMembers(ctx, s.key(keyAccounts)).Result()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the known accounts: %w", err)
 	}
-	left = map[string]int{}
+	left = map[string][]record.Change{}
 	for _, account := range known {
 		if slices.Contains(but, account) {
 			continue
 		}
-		n, err := s.Due(ctx, account)
+		open, err := s.Open(ctx, account)
 		if err != nil && !errors.Is(err, refusal.ErrEmptied) {
 			return nil, nil, err
 		}
@@ -52,8 +54,8 @@ func (s *Replicas) NotEnded(ctx context.Context, but []string) (left map[string]
 		case leaseErr != nil:
 			return nil, nil, fmt.Errorf("read the lease: %w", leaseErr)
 		case owned > 0:
-		case n > 0 || err != nil:
-			left[account] = n
+		case len(open) > 0 || err != nil:
+			left[account] = open
 		default:
 			ended = append(ended, account)
 		}
@@ -61,17 +63,44 @@ func (s *Replicas) NotEnded(ctx context.Context, but []string) (left map[string]
 	return left, ended, nil
 }
 
-// Due is how many changes of an account are to be ended, or looked at, some time. It fails with refusal.ErrEmptied as long as what Redis lost wasn't rebuilt.
-func (s *Replicas) Due(ctx context.Context, account string) (int, error) {
-	n, err := s.rdb.ZCard(ctx, s.key(keyDue, account)).Result()
+// Open are the changes of an account that are to be ended, or looked at, some time. It fails with refusal.ErrEmptied as
+// long as what Redis lost wasn't rebuilt.
+func (s *Replicas) Open(ctx context.Context, account string) (open []record.Change, err error) {
+	ids, err := s.rdb.ZRange(ctx, s.key(keyDue, account), 0, -1).Result()
 	if err != nil {
-		return 0, fmt.Errorf("count what is due: %w", err)
+		return nil, fmt.Errorf("read what is due: %w", err)
 	}
-	switch begun, err := s.rdb.Exists(ctx, s.key(keyEpoch, account)).Result(); { // after the count: one of an emptied Redis doesn't count
+	all, err := s.readChanges(ctx, account, s.rdb.HVals(ctx, s.key(keyChanges, account)))
+	if err != nil {
+		return nil, err
+	}
+	// After what is due: that of an emptied Redis doesn't count.
+	switch begun, err := s.rdb.Exists(ctx, s.key(keyEpoch, account)).Result(); {
 	case err != nil:
-		return 0, fmt.Errorf("count what is due: %w", err)
+		return nil, fmt.Errorf("read the epoch: %w", err)
 	case begun == 0:
-		return 0, fmt.Errorf("count what is due: %w", refusal.ErrEmptied)
+		return nil, fmt.Errorf("read what is due: %w", refusal.ErrEmptied)
 	}
-	return int(n), nil
+	return slices.DeleteFunc(all, func(c record.Change) bool { return !slices.Contains(ids, c.ID) }), nil
+}
+
+// restartWithin is how long a replica may take to restart before the next one may.
+const restartWithin = 10 * time.Second
+
+// BeginRestart reports whether a replica may restart now: one does at a time. The token ends that.
+func (s *Replicas) BeginRestart(ctx context.Context, token string) (may bool, err error) {
+	if may, err = s.rdb.SetNX(ctx, s.key(keyRestart), token, restartWithin).Result(); err != nil {
+		return false, fmt.Errorf("ask whether another replica restarts: %w", err)
+	}
+	return may, nil
+}
+
+// KeepRestart has the others wait for longer.
+func (s *Replicas) KeepRestart(ctx context.Context, token string) error {
+	return renewLease.Run(ctx, s.rdb, []string{s.key(keyRestart)}, token, restartWithin.Milliseconds()).Err()
+}
+
+// EndRestart lets the next replica restart. If it fails, that one waits until the token runs out.
+func (s *Replicas) EndRestart(ctx context.Context, token string) error {
+	return dropLease.Run(ctx, s.rdb, []string{s.key(keyRestart)}, token).Err()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // An account that is configured no more is named as long as it has changes in force, or it isn't known whether it has, and no owner.
@@ -23,10 +24,13 @@ func TestAccountsWithChangesThatNothingEnds(t *testing.T) {
 		require.NoError(t, err)
 		left, ended, err := s.Replicas.NotEnded(ctx, []string{"acme"})
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{"gone": 1, "emptied": 0}, left)
+		require.Len(t, left, 2)
+		require.Equal(t, []string{"c1"}, []string{left["gone"][0].ID})
+		require.Contains(t, left, "emptied")
+		require.Nil(t, left["emptied"], "it isn't known")
 		require.Equal(t, []string{"done"}, ended)
 		require.NoError(t, s.Replicas.ForgetAccounts(ctx, ended))
-		_, err = s.Replicas.Due(ctx, "emptied")
+		_, err = s.Replicas.Open(ctx, "emptied")
 		require.ErrorIs(t, err, refusal.ErrEmptied, "what it had isn't known")
 
 		owner := newWatch(t, "gone")
@@ -36,5 +40,25 @@ func TestAccountsWithChangesThatNothingEnds(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, left, fmt.Sprint("its owner ends them: ", left))
 		require.Empty(t, ended)
+	})
+}
+
+// One replica restarts at a time; who doesn't end that in time is in nobody's way.
+func TestReplicasRestartOneAtATime(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		one, two, ctx := w.open(t).Replicas, w.open(t).Replicas, t.Context()
+		may := func(r *store.Replicas, token string) bool {
+			may, err := r.BeginRestart(ctx, token)
+			require.NoError(t, err)
+			return may
+		}
+		require.True(t, may(one, "1"))
+		require.False(t, may(two, "2"))
+		require.NoError(t, two.KeepRestart(ctx, "2"))
+		require.NoError(t, two.EndRestart(ctx, "2"))
+		require.False(t, may(two, "2"), "it is the first one's to end")
+		require.NoError(t, one.KeepRestart(ctx, "1"))
+		require.NoError(t, one.EndRestart(ctx, "1"))
+		require.True(t, may(two, "2"))
 	})
 }

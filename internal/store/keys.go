@@ -19,9 +19,9 @@ import (
 //	                                changes off, likewise                                 one of them
 //	{work}:wrong_clocks     zset    those of them whose machine's clock is wrong,         3 s after the last such
 //	                                likewise                                              one of them
-//	                                                                                      last beat
 //	{work}:accounts         set     accounts that were configured, as long as they        never; as configured
 //	                                are or have changes in force
+//	{work}:restart          string  the token of the replica that restarts                10 s
 //	{work}:version          string  the version of the state                              never; one
 //	{work}:people:ID        string  a mark: what was known of a user before is stale      10 min
 //	{work}:ping             string  written to see whether Redis takes writes             1 min
@@ -81,6 +81,7 @@ const (
 	keyOff          = "{work}:off"
 	keyWrongClocks  = "{work}:wrong_clocks"
 	keyAccounts     = "{work}:accounts"
+	keyRestart      = "{work}:restart"
 	keyVersion      = "{work}:version"
 	keyPeople       = "{work}:people:%s"
 	keyPing         = "{work}:ping"
