@@ -14,9 +14,7 @@ var timed = map[string]string{
 	"internal/clock": "it knows how far the machine's clock is off",
 	"apiclient":      "when a request was sent, and Retry-After of a sender that doesn't say the time",
 
-	"bot/front.go":          "how long a request has been in this replica's hands",
 	"bot/server.go":         "how long an acknowledgement takes",
-	"bot/notified.go":       "how often somebody is told the same",
 	"bot/worker.go":         "how long a request has been in this replica's hands",
 	"bot/slackconn":         "pauses, caches and deadlines of connections",
 	"bot/notify/history.go": "when a channel was read",
