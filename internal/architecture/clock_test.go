@@ -27,7 +27,6 @@ var timed = map[string]string{
 	"bot/notify/trial.go":   "when a message in doubt is verified",
 	"bot/notify/verify.go":  "when a message in doubt is verified",
 
-	"commands/load.go":        "how long reading took",
 	"commands/paging/page.go": "pauses between tries",
 	"poller/cap.go":           "how long a poll takes",
 	"poller/poll.go":          "how long a poll takes, how often everything is read, and how long polls have failed",
