@@ -29,7 +29,6 @@ var timed = map[string]string{
 	"bot/notify/trial.go":   "when a message in doubt is verified",
 	"bot/notify/verify.go":  "when a message in doubt is verified",
 
-	"commands/load.go":        "how long reading took",
 	"commands/paging/page.go": "pauses between tries",
 	"commands/webhooks":       "pauses between tries",
 	"poller/cap.go":           "how long a poll takes",
