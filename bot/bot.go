@@ -97,7 +97,6 @@ type Config struct {
 	Command  string // the slash command, for messages that name it
 
 	Pagers        Pagers                                  // nil: none acknowledges
-	Webhooks      func() map[string]string                // those that don't take events, and why; nil: there are none
 	Broken        func() map[string]string                // sources whose files can't be read, and why; nil: there are no files
 	Configuration func() Configuration                    // how it stands; nil: it isn't shown
 	State         func(ctx context.Context) metrics.State // for /metrics, but for what the Server knows; nil: nothing

@@ -491,8 +491,8 @@ func (w *world) shell(approval string, role record.Role) string {
 timezone: Europe/Berlin
 slack: {bot_token: %s, api_url: %q}
 redis: {url: %q}
-accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s, applications: {4: Shop}}]
+accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s, ongoing_for: %s, applications: {4: Shop}}]
 sources: []
 policy: {changes: on, approval: {required_for: %s}, responders: [U0ROB0002], admins: [U0ANN0001], terminal: {%s: %s}}
-`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, apiclient.Secret.Reveal(a.Token), a.ClientID, a.Channel, approval, osActor().Name, role))
+`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, apiclient.Secret.Reveal(a.Token), a.ClientID, a.Channel, a.OngoingFor, approval, osActor().Name, role))
 }

@@ -38,8 +38,8 @@ func TestAnAttackAndItsReport(t *testing.T) {
 		card.undone("Rob Diaz")
 
 		parts := []string{
-			"First hit, says the service", "First seen by wafbot", "Card: posted as an attack", "Rob Diaz is on it", "Deny " + attacker + " everywhere for 4 h", "As wafbot had seen it",
-			"Note of Rob Diaz: same *botnet* as on Monday", "deny needs the role", "Verdict: real, by Anna Weber", "Seen quiet", "Undo of: Deny", "Nothing of wafbot's for this attack",
+			"First hit, says the service", "First seen by wafbot", "Card posted", "Rob Diaz is on it", "Deny " + attacker + " everywhere for 4 h", "As wafbot had seen it",
+			"Note of Rob Diaz: same *botnet* as on Monday", "deny needs the role", "Verdict: real, by Anna Weber", "Quiet: no hit since", "Undo of: Deny", "Nothing of wafbot's for this attack",
 		}
 		w.types("vic", "report attack="+card.id())
 		w.ephemeral("vic", append(parts[:4:4], "The report as Markdown", "times are those of UTC")...)

@@ -27,7 +27,7 @@ func timeline(c *call.Call, h History) []moment {
 	return all
 }
 
-// ends are the first hit, the first observation, the card, and the last hit of an attack that is over.
+// ends are the first hit, the first observation, the card, and when an attack counted as over.
 func (h History) ends(c *call.Call) []moment {
 	var all []moment
 	if first := h.Attack.First; !first.IsZero() {
@@ -51,7 +51,8 @@ func (h History) ends(c *call.Call) []moment {
 		}
 	}
 	if last := h.Attack.Last; !last.IsZero() && !c.Ongoing(c.Account, h.Attack) {
-		all = append(all, moment{at: last, text: text.New(text.Bold("Last hit"), " that is known: quiet since")})
+		quiet := text.New(text.Bold("Quiet"), ": no hit since ", last, ", as far as is known")
+		all = append(all, moment{at: last.Add(c.Account.OngoingFor), text: quiet})
 	}
 	return all
 }

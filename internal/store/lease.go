@@ -48,7 +48,7 @@ var leaseHolder = redis.NewScript(`return redis.call('GET', KEYS[1]) or ''`)
 
 // stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A replica reads this version alone,
 // and refuses to touch another.
-const stateVersion = 5
+const stateVersion = 6
 
 // leaseTaken is what takeLease answers when the lease was taken.
 const leaseTaken = "taken"
