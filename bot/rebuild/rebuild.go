@@ -64,7 +64,7 @@ func Begin(ctx context.Context, cfg Config) (r *Rebuild, err error) {
 	r = &Rebuild{Config: cfg, found: newFound(), known: map[string]bool{}}
 	defer func() {
 		if err != nil {
-			r.Show(account, "")
+			cfg.Show(account, "") // r may be nil by now
 		}
 	}()
 	begun := cfg.Clocks.Now()
