@@ -53,10 +53,6 @@ func (f found) nothing() bool { return f.began.IsZero() && len(f.cards)+len(f.ch
 // stand in threads. A channel that can't be read is left out, and named.
 func (r *Rebuild) readChannels(ctx context.Context, oldest time.Time) error {
 	r.show(0, len(r.Channels), "channels", "nothing is posted or changed")
-	err := r.persist(ctx, func() (err error) { r.self, err = r.Slack.Self(ctx); return err })
-	if err != nil {
-		return fmt.Errorf("ask slack who wafbot is: %w", err)
-	}
 	since := fmt.Sprintf("%d.000000", oldest.Unix())
 	r.oldest = cmp.Or(r.oldest, since)
 	for i, channel := range r.Channels {
@@ -82,7 +78,8 @@ func (r *Rebuild) readThreads(ctx context.Context) error {
 	return nil
 }
 
-// read reads all pages of a channel or thread. Its error is the context's: what can't be read is named.
+// read reads all pages of a channel or thread. What can't be read is named. It fails only when the context ends, or
+// Slack will never say who wafbot is.
 func (r *Rebuild) read(ctx context.Context, q slackconn.HistoryQuery) error {
 	for more := true; more; {
 		var page []slackconn.HistoryMessage
@@ -100,6 +97,13 @@ func (r *Rebuild) read(ctx context.Context, q slackconn.HistoryQuery) error {
 				r.found.unread = append(r.found.unread, q.Channel)
 			}
 			return nil
+		}
+		// Where nobody posted about the account, as at a first start, it doesn't matter who wafbot is.
+		if r.self.Bot == "" && slices.ContainsFunc(page, r.claims) {
+			err := r.persist(ctx, func() (err error) { r.self, err = r.Slack.Self(ctx); return err })
+			if err != nil {
+				return fmt.Errorf("ask slack who wafbot is: %w", err)
+			}
 		}
 		for _, m := range page {
 			r.take(q, m)
@@ -132,14 +136,18 @@ func (r *Rebuild) persist(ctx context.Context, ask func() error) error {
 // lately is how old a message is at most that could be posted again: no clock asks for an older one.
 const lately = 24 * time.Hour
 
+// claims reports whether a message says that a bot posted it about the account.
+func (r *Rebuild) claims(m slackconn.HistoryMessage) bool {
+	return m.BotID != "" && m.Metadata().EventPayload["account"] == r.Account.Name
+}
+
 // take keeps what a message holds that wafbot's own bot user posted about the account. Others may copy its metadata.
 func (r *Rebuild) take(q slackconn.HistoryQuery, m slackconn.HistoryMessage) {
-	meta := m.Metadata()
-	holds := meta.EventPayload
-	own := m.BotID != "" && m.BotID == r.self.Bot && (m.User == "" || m.User == r.self.User)
-	if !own || holds["account"] != r.Account.Name {
+	if !r.claims(m) || m.BotID != r.self.Bot || m.User != "" && m.User != r.self.User {
 		return
 	}
+	meta := m.Metadata()
+	holds := meta.EventPayload
 	// A channel may show a reply whose thread began before what is read.
 	if thread := q.Channel + " " + m.Thread; m.Thread != "" && !r.known[thread] {
 		r.known[thread] = true
