@@ -164,7 +164,7 @@ type sampledLog struct {
 	causes sync.Map // words → *rate.Sometimes
 }
 
-// warn logs a warning. Its words are the cause, of which there are few; what differs is in the attributes.
+// warn logs a warning. Its words are the cause, and there are few causes; what differs is in the attributes.
 func (s *sampledLog) warn(ctx context.Context, words string, attributes ...any) {
 	of, _ := s.causes.LoadOrStore(words, &rate.Sometimes{Interval: logEvery})
 	of.(*rate.Sometimes).Do(func() { s.log.WarnContext(ctx, words, attributes...) })

@@ -23,7 +23,7 @@ type readiness struct {
 	Version  string                  `json:"version"`
 	Redis    string                  `json:"redis"`                   // "ok", or what is wrong
 	Slack    string                  `json:"slack"`                   // "ok", or what is wrong
-	Limited  map[string]time.Time    `json:"slack_limited,omitempty"` // methods of which there were too many calls, and until when
+	Limited  map[string]time.Time    `json:"slack_limited,omitempty"` // methods that were called too often, and until when
 	Ingress  string                  `json:"ingress"`                 // "http", "socket mode", both with a comma, or what is wrong
 	Accounts map[string]accountState `json:"accounts"`
 	Config   *Configuration          `json:"config,omitempty"`
@@ -67,7 +67,7 @@ func (s *Server) state(ctx context.Context) (state metrics.State) {
 
 // askSlack asks whether Slack takes wafbot's token.
 func (s *Server) askSlack(ctx context.Context) error {
-	// It goes on after the client is gone: the result is cached.
+	// It continues after the client is gone: the result is cached.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), slackPatience)
 	defer cancel()
 	return s.cfg.Slack.Usable(ctx)

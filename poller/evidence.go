@@ -26,7 +26,7 @@ func evidence(st *state, snap snapshot, res *result) map[string]record.Evidence 
 	return begun
 }
 
-// firstSeen is the evidence of an attack of which none is stored.
+// firstSeen is the evidence of an attack that has none yet.
 func firstSeen(st *state, snap snapshot, res *result, id string) record.Evidence {
 	s, seen := st.attacks.of(id), st.attacks[id] != nil
 	if seen && (!s.Notified || s.Grouped()) { // a grouped one moves on with its storm

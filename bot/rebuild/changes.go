@@ -16,7 +16,7 @@ import (
 type Known struct {
 	Changes []record.Change
 	Listed  []string // ids of those that no message named: their entries stand on the service's lists
-	Unknown []string // ids of those that messages named and of which it can't be found out what they did
+	Unknown []string // ids that messages named, where nothing says what the change did
 }
 
 // Service is what stands at the service.

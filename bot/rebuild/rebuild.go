@@ -53,7 +53,7 @@ type Rebuild struct {
 
 // Begin reads the account's channels if it has no state. It restores what is needed to watch the account and to post: a
 // new incident must not wait for the threads under the cards, which may take an hour. Finish restores what may be
-// changed. Begin returns nil if there is nothing to finish. It goes on until Slack answers, however long that takes.
+// changed. Begin returns nil if there is nothing to finish. It retries until Slack answers, however long that takes.
 func Begin(ctx context.Context, cfg Config) (r *Rebuild, err error) {
 	account := cfg.Account.Name
 	if epoch, err := cfg.Epochs.Epoch(ctx, account); err != nil || epoch != "" {
@@ -156,7 +156,7 @@ func (r *Rebuild) cards() store.Rebuilt {
 	return b
 }
 
-// Attack is the state of an attack of which only its card is left. What the card shows mentions people no second time:
+// Attack is the state of an attack that has nothing left but its card. What the card shows mentions people no second time:
 // the attack's hits are taken for as many as it can have shown. Revisions go on from the time, so that no delivery
 // id is ever used twice.
 func Attack(card record.CardMetadata, at time.Time) record.AttackState {

@@ -17,7 +17,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// rebuilt is acme's state as it begins with what was found, in channels of which C1 is the one for notices.
+// rebuilt is acme's state as it begins with what was found. C1 is the channel for notices.
 func rebuilt(f found, entries []apiclient.IPRule, noLists bool, posted ...record.Change) store.Rebuilt {
 	time.Sleep(time.Until(noon)) // in a bubble
 	r := &Rebuild{found: f, Config: Config{

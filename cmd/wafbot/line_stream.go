@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// stream prints items as lines of JSON. It reports an item that can't be read and goes on.
+// stream prints items as lines of JSON. It reports an item that can't be read, and continues.
 func (t terminal) stream(items iter.Seq2[any, error]) int {
 	code, out := exitDone, bufio.NewWriter(t.out)
 	for item, err := range items {

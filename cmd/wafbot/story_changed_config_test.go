@@ -241,7 +241,7 @@ func TestAMountedConfigurationSwitchesChangesOff(t *testing.T) {
 	require.Empty(t, w.sent())
 }
 
-// A bot that is started without an account whose changes are in force says what nothing ends, until the account is back.
+// A bot that starts without an account whose changes are active says what nothing ends, until the account is back.
 func TestARestartWithoutAnAccountSaysWhatNothingEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, miniRedis(t), workspace.IngressEither)

@@ -15,7 +15,7 @@ import (
 
 const knowEvery = 10 * time.Second // how often it is looked whether changes of removed accounts are still to be ended
 
-// lookout finds accounts that the configuration has no more though changes of them are in force.
+// lookout finds accounts that left the configuration while their changes are active.
 type lookout struct {
 	replicas *store.Replicas
 	names    []string // accounts

@@ -39,7 +39,7 @@ func AddedBy(c record.Change, entries []apiclient.IPRule) []record.Step {
 	return steps
 }
 
-// Listed is a change of which only its entries are left.
+// Listed is a change that has nothing left but its entries.
 func Listed(a *call.Account, id string, entries []apiclient.IPRule, now time.Time) record.Change {
 	e, l := entries[0], Denying
 	m := reasonPrefix.FindStringSubmatch(e.Reason)

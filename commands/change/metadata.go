@@ -18,7 +18,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// A change travels as JSON in the metadata of its messages, so that what is in force, and how to undo it, can be
+// A change travels as JSON in the metadata of its messages, so that what is active, and how to undo it, can be
 // rebuilt after Redis was emptied. Everybody in the channel can read it.
 const (
 	metadataVersion = "4"

@@ -23,7 +23,7 @@ type State struct {
 // Config is how loading the configuration goes.
 type Config struct {
 	Loaded    bool // at the last attempt
-	Undrained int  // changes in force of accounts that were taken out, which nothing ends
+	Undrained int  // active changes of accounts that were taken out, which nothing ends
 }
 
 // Account is an account in a State. Only its owner knows all but the first three fields.

@@ -153,7 +153,7 @@ type GroupedAttack struct {
 	Own         bool      // it has a card of its own by now, or is about to
 }
 
-// Evidence is what an attack with a card looked like when it was read first: the service's record goes on changing.
+// Evidence is what an attack with a card looked like when it was read first: the service's record keeps changing.
 type Evidence struct {
 	First  Observation `json:"first"`            // when wafbot read it first
 	Late   bool        `json:"late,omitempty"`   // the first observation was lost: First is a later one
