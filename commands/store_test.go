@@ -113,8 +113,10 @@ func (l *ledger) save(ctx context.Context, do func(ctx context.Context) error, e
 	if lost {
 		return errAway
 	}
-	if unanswered { // the one who asked is gone, and what is sent takes effect
-		ctx = context.WithoutCancel(ctx)
+	if unanswered { // whoever asked is dead, and what is sent takes effect
+		sent, end := context.WithCancel(context.WithoutCancel(ctx))
+		defer end() // nobody renews what is claimed
+		ctx = sent
 	}
 	if l.failsNow() {
 		return errAway
@@ -518,16 +520,9 @@ func (w *world) openStore() {
 	w.wire = proxytest.New(w.redis.Dial) // a mere pipe has no room for what is sent before an answer is read
 	w.t.Cleanup(w.wire.Close)
 	w.redis.ClockTTL(w.now.IsZero())
-	clocks := clock.New()
-	w.tell = func() {
-		if !w.now.IsZero() {
-			for range 2 { // so far ahead it isn't believed at once
-				clocks.NoteRedis(time.Now(), w.now)
-			}
-		}
-	}
-	w.tell()
-	s, err := store.Open(store.Config{Address: address.Options{URL: "redis://127.0.0.1:6379/0"}, Clocks: clocks, Timeout: time.Minute})
+	w.clocks = clock.New()
+	w.pass(0)
+	s, err := store.Open(store.Config{Address: address.Options{URL: "redis://127.0.0.1:6379/0"}, Clocks: w.clocks, Timeout: time.Minute})
 	require.NoError(w.t, err)
 	s.AddHook(line{w})
 	w.t.Cleanup(func() { require.NoError(w.t, s.Close()) })
