@@ -521,7 +521,9 @@ func (w *world) openStore() {
 	w.t.Cleanup(w.wire.Close)
 	w.redis.ClockTTL(w.now.IsZero())
 	w.clocks = clock.New()
-	w.pass(0)
+	if !w.now.IsZero() {
+		w.moves(0)
+	}
 	s, err := store.Open(store.Config{Address: address.Options{URL: "redis://127.0.0.1:6379/0"}, Clocks: w.clocks, Timeout: time.Minute})
 	require.NoError(w.t, err)
 	s.AddHook(line{w})
