@@ -84,6 +84,7 @@ func TestSeveralAccountsByTheirClocks(t *testing.T) {
 	for _, shared := range []time.Duration{-6 * time.Hour, 6 * time.Hour} {
 		w := twoAccounts(t)
 		w.shared = shared
+		w.pass(0)
 		w.attackOn("/login")
 		w.does(bob, "deny 203.0.113.7 for=2h account=acme")
 		status := textOf(w.reads(bob, "status"))

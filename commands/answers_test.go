@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -72,7 +71,7 @@ func TestListsSayTheStateOfTheCard(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	require.Contains(t, textOf(w.reads(eve, "status")), "NOT BLOCKED · high attack")
-	w.records.shown = map[string]record.AttackState{id: {Paused: true, Severity: record.SeverityCritical}}
+	w.shows(id, record.AttackState{Paused: true, Severity: record.SeverityCritical})
 	for _, line := range []string{"status", "summary", "attack " + id} {
 		said := textOf(w.reads(eve, line))
 		require.Contains(t, said, "QUIET · critical attack · SQL injection · Shop", line)
@@ -90,18 +89,17 @@ func TestTriesThatAreStoppedGoOn(t *testing.T) {
 	require.Contains(t, textOf(w.reads(eve, "status")), "Nothing is going on")
 	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "ENDED")
 
-	attack := w.reads(eve, "attack "+id).Data.(call.AttackRow).Attack
-	shown := record.AttackState{Notified: true, Paused: true, Attack: attack}
-	w.records.shown = map[string]record.AttackState{id: shown}
+	shown := record.AttackState{Notified: true, Paused: true}
+	w.shows(id, shown)
 	require.Contains(t, textOf(w.reads(eve, "status")), "Going on: 1 attack")
 	for _, line := range []string{"status", "summary", "attack " + id} {
 		require.Contains(t, textOf(w.reads(eve, line)), "QUIET", line)
 	}
 
 	shown.StormID = "s1"
-	w.records.shown[id] = shown
+	w.shows(id, shown)
 	require.Contains(t, textOf(w.reads(eve, "status")), "Nothing is going on", "its storm's card shows it")
-	w.records.shown[id] = record.AttackState{Notified: true, Quiet: true, Attack: attack}
+	w.shows(id, record.AttackState{Notified: true, Quiet: true})
 	require.Contains(t, textOf(w.reads(eve, "status")), "Nothing is going on")
 	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "ENDED")
 }

@@ -10,14 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/internal/record"
 )
 
-// trail is an audit log with a hundred refusals, one a minute, which a test alters.
-type trail struct{ *world }
-
-func newTrail(t *testing.T) *trail {
-	w := &trail{newWorld(t)}
+// newTrail is a world whose audit log has a hundred refusals, one a minute.
+func newTrail(t *testing.T) *world {
+	w := newWorld(t)
 	for range 100 {
 		w.pass(time.Minute)
 		_, err := w.try(ann, fmt.Sprintf("remove 198.51.100.%d", w.ids+1))
@@ -25,13 +22,6 @@ func newTrail(t *testing.T) *trail {
 	}
 	require.Equal(t, 100, strings.Count(w.out.String(), "\n"))
 	return w
-}
-
-// alter changes the entries as they are kept.
-func (w *trail) alter(f func(all []record.AuditEntry) []record.AuditEntry) {
-	w.audit.mu.Lock()
-	defer w.audit.mu.Unlock()
-	w.audit.entries = f(w.audit.entries)
 }
 
 func TestAuditExport(t *testing.T) {
@@ -58,7 +48,7 @@ func TestAuditExport(t *testing.T) {
 	require.Equal(t, 4, strings.Count(lately, "\n"))
 	bobs, _ := export("audit export by=bob")
 	require.Equal(t, 1, strings.Count(bobs, "\n"))
-	w.alter(func(all []record.AuditEntry) []record.AuditEntry { all[7].Line = unreadable; return all })
+	w.audit.spoil(7)
 	rest, faults := export("audit export")
 	require.Equal(t, 100, strings.Count(rest, "\n"))
 	require.Equal(t, 1, faults)

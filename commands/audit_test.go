@@ -139,7 +139,7 @@ func TestAuditWithAnEntryThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.does(ann, "deny attack="+id)
-	w.audit.entries[0].Line = unreadable
+	w.audit.spoil(0)
 	w.refuses(ann, "audit", refusal.ErrAway, "an entry of the audit log can't be read. At the terminal wafbot audit export names it, and gives the others")
 	doc := w.document(id)
 	require.Contains(t, doc, "What was asked and said: an entry of the audit log can't be read")

@@ -55,11 +55,9 @@ func (r *replica) meet(l *ledger) (lost, unanswered bool) {
 	r.dead = r.dead || now && !r.pauses
 	dead := r.dead
 	r.mu.Unlock()
-	if now {
-		time.AfterFunc(claimLasts, func() { l.loseClaims(r) })
-	}
 	switch {
-	case now && r.pauses:
+	case now && r.pauses: // while others renew what it claimed, here nobody does
+		time.AfterFunc(claimLasts, func() { l.loseClaims(func(of *replica) bool { return of == r }) })
 		time.Sleep(claimLasts + time.Second)
 		return false, false
 	case now:
@@ -67,18 +65,6 @@ func (r *replica) meet(l *ledger) (lost, unanswered bool) {
 		return !r.after, true
 	}
 	return dead, dead
-}
-
-// loseClaims has all claims of a replica run out.
-func (l *ledger) loseClaims(of *replica) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for key, c := range l.claims {
-		if c.by == of {
-			c.end()
-			delete(l.claims, key)
-		}
-	}
 }
 
 // crowdNet carries replicas' requests to the service.

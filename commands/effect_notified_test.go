@@ -134,7 +134,7 @@ func TestWhatWasNotWatchedIsUnknown(t *testing.T) {
 	x.watches(2 * time.Minute)
 	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:0")
 
-	w.ledger.set(func(l *ledger) { clear(l.effects) }) // Redis was emptied
+	w.redis.Del("{a:acme}:efficacy") // Redis was emptied
 	x.restart()
 	require.Contains(t, x.line(ch), unknown)
 	w.pass(20 * time.Minute)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/policy"
@@ -95,7 +96,8 @@ func TestDenyTheTopSource(t *testing.T) {
 func TestNoSourceListed(t *testing.T) {
 	t.Parallel()
 	id := record.AttackID("acme", "x:1")
-	w := newWorld(t, func(c *commands.Config) { c.Attacks = facts{id: {ID: "x:1", Type: "sqli"}} })
+	w := newWorld(t)
+	w.knows(apiclient.Attack{ID: "x:1", Type: "sqli"})
 	w.refuses(ann, "deny attack="+id, refusal.ErrGuarded, "lists no source for "+id)
 	w.refuses(ann, "contain attack="+id, refusal.ErrGuarded, "lists no source")
 	w.does(ann, "deny 203.0.113.7 attack="+id)

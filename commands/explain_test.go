@@ -79,7 +79,7 @@ func TestExplainReadsTheServiceFirst(t *testing.T) {
 	all, err := w.service.State("acme")
 	require.NoError(t, err)
 	old := apiclient.Attack{ID: all.Attacks[0].ID, Type: "sqli", Hits: apiclient.Known(5), Last: w.clock().Add(-50 * time.Minute)}
-	w.cfg.Attacks = facts{id: old}
+	w.knows(old)
 	var asked apiclient.Attack
 	w.cfg.Router = router(func(_ context.Context, _ string, a apiclient.Attack) (call.Routing, error) {
 		asked = a

@@ -17,6 +17,7 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // seen is what the poller counted.
@@ -33,11 +34,7 @@ func (w *world) seen(all map[string]record.SourceActivity) map[netip.Addr]record
 // count keeps what the poller counted.
 func (w *world) count(counted map[netip.Addr]record.SourceActivity) {
 	w.t.Helper()
-	_, d, err := w.ledger.Begin(w.t.Context(), "acme", "")
-	require.NoError(w.t, err)
-	saver, ok := d.TriageSaver.(*saver)
-	require.True(w.t, ok)
-	require.NoError(w.t, saver.write(w.t.Context(), saver.kept, map[string]any{"seen acme": counted}))
+	w.polled(poller.Update{Sources: counted})
 }
 
 func TestShared(t *testing.T) {

@@ -80,7 +80,7 @@ func TestAChangeThatRedisLostIsSavedAgain(t *testing.T) {
 		w := newWorld(t)
 		inv := w.asks(ann, line)
 		inv.Anyway = true
-		w.ledger.lose(2, func() { w.ledger.set(func(l *ledger) { clear(l.changes) }) })
+		w.ledger.lose(2, w.ledger.forget)
 		res, err := w.do(inv)
 		require.NoError(t, err, line)
 		require.Equal(t, "done", res.Outcome)
@@ -100,7 +100,7 @@ func TestAChangeThatRedisLostWaitsForItsRebuild(t *testing.T) {
 			w := newBubble(t)
 			w.ledger.lose(2, func() {
 				w.ledger.set(func(l *ledger) {
-					clear(l.changes)
+					l.forget()
 					l.beginFail = true
 				})
 			})

@@ -192,7 +192,7 @@ func TestChangesAreNotifiedWhenWrittenDown(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{ch.ID + ":done", undone.ID + ":done", w.notified.of(record.PermissionLost)[0].ID, failed.ID + ":failed"}, w.notified.ids())
-	require.Equal(t, w.notified.events, w.ledger.outbox, "each is saved with its change")
+	require.Equal(t, w.notified.events, w.ledger.events(), "each is saved with its change")
 	require.Equal(t, 3, watch.changed)
 }
 

@@ -59,7 +59,7 @@ func TestWhatLostPermissionSaysIsNotNotifiedTwice(t *testing.T) {
 		w.fault("POST /v1/objects/hint/create", "status:403", 0)
 		runDue(t, w, 12*time.Minute)
 		require.Empty(t, w.ledger.takeDue(isLate))
-		lost, _ := w.permissions.last()
+		lost, _ := w.lastLoss()
 		require.Equal(t, ch.ID, lost.Refused[0].Ends)
 		w.service.ClearFaults()
 		w.fault("POST /v1/objects/hint/create", "status:423", 0)

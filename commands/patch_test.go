@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -90,13 +89,15 @@ func TestAHostilePath(t *testing.T) {
 	path := "/" + strings.Repeat("a", 3000)
 	id := record.AttackID("acme", "x:1")
 	attack := apiclient.Attack{ID: "x:1", Type: "sqli", Domain: "shop.example.com", Path: path, Method: "POST", Parameter: "GET_q_value", App: apiclient.Known(4)}
-	w := newWorld(t, func(c *commands.Config) { c.Attacks = facts{id: attack} })
+	w := newWorld(t)
+	w.knows(attack)
 	ch := w.does(ann, "patch attack="+id)
 	require.Less(t, len(ch.Does), 400)
 	require.Contains(t, ch.Line.String(), path, "the line is exact")
 
 	attack.Path = "/\u202e\u0000"
-	w = newWorld(t, func(c *commands.Config) { c.Attacks = facts{id: attack} })
+	w = newWorld(t)
+	w.knows(attack)
 	w.refuses(ann, "patch attack="+id, refusal.ErrGuarded)
 
 	cut := w.attack(waf.AttackSpec{App: 4, Path: "/" + strings.Repeat("a", 100_000)})

@@ -1,9 +1,6 @@
 package commands_test
 
 import (
-	"context"
-	"encoding/json"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,37 +17,14 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// permissions are the permission losses that were written down. They are the same store as the ledger.
-type permissions struct {
-	*ledger
-
-	mu    sync.Mutex
-	saved []record.PermissionLoss
-}
-
-func (s *permissions) PermissionLoss(_ context.Context, account string) (t record.PermissionLoss, err error) {
-	s.ledger.mu.Lock()
-	defer s.ledger.mu.Unlock()
-	if text, ok := s.kept["permission "+account]; ok {
-		err = json.Unmarshal([]byte(text), &t)
-	}
-	return t, err
-}
-
-func (s *permissions) add(t record.PermissionLoss) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.saved = append(s.saved, t)
-}
-
-// last is the last permission loss, and how often one was saved.
-func (s *permissions) last() (t record.PermissionLoss, saves int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.saved) > 0 {
-		t = s.saved[len(s.saved)-1]
-	}
-	return t, len(s.saved)
+// lastLoss is the last permission loss, and how often one was saved.
+func (w *world) lastLoss() (t record.PermissionLoss, saves int) {
+	w.t.Helper()
+	t, err := w.store.Permissions.PermissionLoss(behind(w.t), "acme")
+	require.NoError(w.t, err)
+	w.ledger.mu.Lock()
+	defer w.ledger.mu.Unlock()
+	return t, len(w.ledger.lost)
 }
 
 // leftToDo is what a refused change leaves to do.
@@ -97,7 +71,7 @@ func TestPermissionLost(t *testing.T) {
 				require.ErrorIs(t, err, refusal.ErrService)
 			}
 			refuse(ann, c.line)
-			loss, saves := w.permissions.last()
+			loss, saves := w.lastLoss()
 			require.Equal(t, 1, saves)
 			require.True(t, loss.GoesOn())
 			require.Equal(t, []any{"acme", w.clock(), 403, 1, c.cannot}, []any{loss.Account, loss.Since, loss.Status, loss.Revision, loss.Cannot()})
@@ -116,7 +90,7 @@ func TestPermissionLost(t *testing.T) {
 
 			w.pass(time.Minute)
 			refuse(bob, c.line)
-			loss, saves = w.permissions.last()
+			loss, saves = w.lastLoss()
 			require.Equal(t, 2, saves)
 			require.Len(t, loss.Refused, 1, "the same again")
 			require.Equal(t, bob.ID, loss.Refused[0].By.ID)
@@ -127,18 +101,18 @@ func TestPermissionLost(t *testing.T) {
 			inv.Anyway = true
 			_, err = w.do(inv)
 			require.NoError(t, err)
-			loss, saves = w.permissions.last()
+			loss, saves = w.lastLoss()
 			require.Equal(t, 3, saves)
 			require.Equal(t, w.clock(), loss.Until)
 			require.Empty(t, loss.Refused, "it is done")
 
 			w.does(ann, "deny 198.51.100.77")
-			_, saves = w.permissions.last()
+			_, saves = w.lastLoss()
 			require.Equal(t, 3, saves, "nothing to say")
 			w.pass(time.Minute)
 			w.fault("", "unauthenticated", 0)
 			refuse(ann, "deny 198.51.100.78")
-			loss, _ = w.permissions.last()
+			loss, _ = w.lastLoss()
 			require.True(t, loss.GoesOn())
 			require.Equal(t, w.clock(), loss.Since, "another permission loss")
 		})
@@ -153,7 +127,7 @@ func TestPermissionLostInPart(t *testing.T) {
 	id := w.attackOn("/login")
 	_, err := w.try(ann, "contain attack="+id+" 203.0.113.7")
 	require.ErrorContains(t, err, "Failed in part")
-	loss, _ := w.permissions.last()
+	loss, _ := w.lastLoss()
 	require.Equal(t, "change patches and other rules", loss.Cannot())
 	require.Len(t, loss.Refused, 1)
 	require.Equal(t, "patch", loss.Refused[0].Line.Name)
@@ -162,17 +136,17 @@ func TestPermissionLostInPart(t *testing.T) {
 	inv.Anyway = true
 	_, err = w.do(inv)
 	require.Error(t, err)
-	loss, _ = w.permissions.last()
+	loss, _ = w.lastLoss()
 	require.True(t, loss.GoesOn())
 	require.Equal(t, "change patches and other rules or switch modes", loss.Cannot())
 	require.Contains(t, change.PermissionFix(loss).String(), "may not change patches and other rules (/v1/objects/hint), nor switch modes (/v1/objects/hint): an admin")
 	w.service.ClearFaults()
 	w.does(ann, "patch attack="+id)
-	loss, _ = w.permissions.last()
+	loss, _ = w.lastLoss()
 	require.True(t, loss.GoesOn())
 	require.Equal(t, "switch modes", loss.Cannot())
 	w.anyway(ann, "mode Shop block")
-	loss, _ = w.permissions.last()
+	loss, _ = w.lastLoss()
 	require.False(t, loss.GoesOn())
 	require.Empty(t, loss.Refused)
 }
@@ -184,14 +158,14 @@ func TestPermissionIsNotLost(t *testing.T) {
 		w.fault("POST /v4/ip_rules", kind, 0)
 		_, err := w.try(ann, "deny 203.0.113.7")
 		require.True(t, err != nil || kind == "500_applied")
-		_, saves := w.permissions.last()
+		_, saves := w.lastLoss()
 		require.Zero(t, saves, kind)
 	}
 	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
 	w.fault("", "unauthenticated", 0)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.Error(t, err)
-	_, saves := w.permissions.last()
+	_, saves := w.lastLoss()
 	require.Zero(t, saves, "nothing would have been changed")
 }
 
@@ -205,14 +179,14 @@ func TestAnEndThatIsDueWhilePermissionIsLost(t *testing.T) {
 		w.fault("", "unauthenticated", 0)
 		_, err := w.try(bob, "deny 203.0.113.7")
 		require.Error(t, err)
-		loss, _ := w.permissions.last()
+		loss, _ := w.lastLoss()
 		due := change.DueMeanwhile(loss, w.ledger.all(), w.clock())
 		require.Equal(t, []string{mode.ID, patch.ID}, []string{due[0].ID, due[1].ID})
 		require.Contains(t, change.DueLine(w.cfg.Accounts[0], due[0], w.clock()).String(), "Shop should return to monitoring at ")
 		require.Contains(t, change.DueLine(w.cfg.Accounts[0], due[0], w.clock()).String(), "can't as long as this lasts")
 
 		runDue(t, w, 15*time.Minute)
-		loss, saves := w.permissions.last()
+		loss, saves := w.lastLoss()
 		require.Equal(t, 2, saves, "once, though it was tried often")
 		require.Len(t, loss.Refused, 2)
 		require.Equal(t, []any{mode.ID, record.ViaClock}, []any{loss.Refused[1].Ends, loss.Refused[1].By.Via})
@@ -224,7 +198,7 @@ func TestAnEndThatIsDueWhilePermissionIsLost(t *testing.T) {
 		w.service.ClearFaults()
 		runDue(t, w, 61*time.Second)
 		require.Equal(t, []string{"monitoring"}, w.modes())
-		loss, _ = w.permissions.last()
+		loss, _ = w.lastLoss()
 		require.False(t, loss.GoesOn())
 		require.Len(t, loss.Refused, 1)
 		require.Contains(t, loss.Refused[0].Does, "Deny 203.0.113.7", "still not done")
@@ -243,7 +217,7 @@ func TestManyRefusedChanges(t *testing.T) {
 		_, err := w.try(root, line)
 		require.Error(t, err)
 	}
-	loss, _ := w.permissions.last()
+	loss, _ := w.lastLoss()
 	require.Len(t, loss.Refused, 5)
 	require.Positive(t, loss.More)
 }

@@ -178,9 +178,7 @@ func TestProtectingRedrawsCards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	known, ok := w.cfg.Attacks.(facts)
-	require.True(t, ok)
-	known[id], known["aother"] = w.situation(id).Attack, apiclient.Attack{ID: "other", Last: w.clock()}
+	w.knows(w.situation(id).Attack, apiclient.Attack{ID: "other", Last: w.clock()})
 	for _, line := range []string{"protect 203.0.113.0/28", "unprotect 203.0.113.0/28"} {
 		w.ledger.redrawn = nil
 		w.reads(root, line)

@@ -29,7 +29,7 @@ func (w *world) emptied(unread bool, posted ...record.Change) rebuild.Known {
 		c, _ := throughSlack(w.t, c)
 		back = append(back, c)
 	}
-	w.ledger.set(func(l *ledger) { clear(l.changes) })
+	w.ledger.forget()
 	w.service.CatchUp()
 	var entries []apiclient.IPRule
 	for e, err := range w.cfg.Services["acme"].IPRules(w.t.Context(), apiclient.IPRuleFilter{}) {

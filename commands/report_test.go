@@ -18,6 +18,7 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/poller"
 )
 
 var update = flag.Bool("update", false, "write golden files again")
@@ -41,25 +42,20 @@ var atTerminal = record.Actor{ID: "cli:ann", Name: "ann", Via: record.ViaCLI}
 // observed is what wafbot's store has of an attack as it is now.
 func (w *world) observed(id string) record.Observation {
 	w.t.Helper()
-	for page, err := range w.cfg.Services["acme"].Attacks(w.t.Context(), apiclient.AttackFilter{}) {
-		require.NoError(w.t, err)
-		for _, a := range page.Attacks {
-			if record.AttackID("acme", a.ID) == id {
-				s := record.Observation{At: w.clock(), Attack: a.Brief()}
-				w.records.seen = map[string]record.Observation{id: s}
-				return s
-			}
-		}
-	}
-	w.t.Fatalf("no attack %s", id)
-	return record.Observation{}
+	w.shows(id, record.AttackState{ObservedAt: w.clock()})
+	s, ok, err := w.store.Attacks.LastObservation(w.t.Context(), "acme", id)
+	require.NoError(w.t, err)
+	require.True(w.t, ok)
+	require.Equal(w.t, record.Observation{At: w.clock(), Attack: w.served(id).Brief()}, s)
+	return s
 }
 
 // keepEvidence keeps evidence of an attack as if people had been notified now.
-func (w *world) keepEvidence(id string) {
+func (w *world) keepEvidence(id string) record.Observation {
 	w.t.Helper()
 	s := w.observed(id)
-	w.records.evidence = map[string]record.Evidence{id: {First: s, CardAt: s.At}}
+	w.polled(poller.Update{Evidence: map[string]record.Evidence{s.Attack.ID: {First: s, CardAt: s.At}}})
+	return s
 }
 
 // has a user ask, one minute after what was before.
@@ -130,16 +126,16 @@ func TestReportOfAnUnseenAttack(t *testing.T) {
 	id := w.attackOn("/login")
 	w.keepEvidence(id)
 	begun := w.clock()
-	w.records.outages = []record.Outage{
+	w.missed([]record.Outage{
 		{From: begun.Add(-2 * time.Hour), Until: begun.Add(-time.Hour), Why: "before it began"},
 		{From: begun.Add(10 * time.Minute), Until: begun.Add(25 * time.Minute), Why: "the service refuses the token"},
 		{From: begun.Add(40 * time.Minute), Until: begun.Add(43 * time.Minute)},
-	}
+	}...)
 	switched := w.next(ann, "mode 4 block for=2h attack="+id)
 	require.Len(t, switched.Changes, 1)
 	w.next(root, "mode -1 block for=1h")
 	w.pass(45 * time.Minute)
-	require.NoError(t, w.service.AddHits(w.records.seen[id].Attack.ID, 50))
+	require.NoError(t, w.service.AddHits(w.served(id).ID, 50))
 	w.observed(id)
 	w.next(ann, "undo "+switched.Changes[0].ID)
 	w.next(ann, "mode 4 safe_blocking attack="+id)
@@ -193,10 +189,10 @@ func TestReportOfAHostileAttack(t *testing.T) {
 		Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: evil, Hits: apiclient.Known(10)}},
 	}
 	id := record.AttackID("acme", evil)
-	w.records.evidence = map[string]record.Evidence{id: {
+	w.polled(poller.Update{Evidence: map[string]record.Evidence{evil: {
 		First: record.Observation{At: attack.First, Attack: attack.Brief()}, Late: true,
-	}}
-	w.records.outages = []record.Outage{{From: attack.First, Until: attack.Last, Why: evil}}
+	}}})
+	w.missed(record.Outage{From: attack.First, Until: attack.Last, Why: evil})
 	for _, line := range []string{"note", "verdict real", "deny 203.0.113.7"} {
 		l, err := grammar.Parse(line)
 		require.NoError(t, err)
@@ -239,7 +235,9 @@ func TestReportWithoutStoreOrService(t *testing.T) {
 	w.ledger.set(func(l *ledger) { l.readFail = false })
 	w.audit.setFail(false)
 
-	w = newWorld(t, func(c *commands.Config) { c.Attacks = facts{id: apiclient.Attack{ID: "x", Hits: apiclient.Known(7)}} })
+	known := apiclient.Attack{ID: w.served(id).ID, Hits: apiclient.Known(7)}
+	w = newWorld(t)
+	w.knows(known)
 	w.fault("", "status:500", 0)
 	doc = w.document(id)
 	require.Contains(t, doc, "How it goes on: the service answered with an error")
@@ -265,15 +263,15 @@ func TestAChangeHoldsWhatTheAttackLookedLike(t *testing.T) {
 	id := w.attackOn("/login")
 	unseen := w.does(ann, "deny 198.51.100.9 attack="+id)
 	require.Equal(t, w.clock(), unseen.Observed.At, "it isn't stored: the service was asked")
-	w.keepEvidence(id)
+	seen := w.keepEvidence(id)
 	w.pass(time.Minute)
 	ch := w.does(ann, "deny attack="+id)
-	require.Equal(t, w.records.seen[id], *ch.Observed)
+	require.Equal(t, seen, *ch.Observed)
 	require.Equal(t, ch.Observed, w.ledger.change(ch.ID).Observed)
 	back, err := change.ReadMetadata(change.Metadata(ch)...)
 	require.NoError(t, err)
 	require.Nil(t, back.Observed)
 	require.NotEmpty(t, back.Steps)
-	require.Equal(t, w.records.seen[id], *w.does(ann, "undo "+ch.ID).Observed)
+	require.Equal(t, seen, *w.does(ann, "undo "+ch.ID).Observed)
 	require.Nil(t, w.does(ann, "deny 203.0.113.99").Observed)
 }

@@ -5,170 +5,314 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
+	"github.com/wafbot/wafbot/poller"
 )
 
-// ledger keeps changes as JSON, as the real one does, so that no caller can alter what is kept without saving it.
+// ledger is the store's, which a test has fail or lose a claim, and which notes what is written through it.
 type ledger struct {
-	mu        sync.Mutex
-	changes   map[string]string
-	claims    map[string]*claim // by account and the change under whose id they were claimed
-	revision  int
+	*store.Ledger
+
+	w  *world
+	mu sync.Mutex
+
 	saves     int
 	beginFail bool
-	readFail  bool
+	readFail  bool             // of whatever is read, but the audit log
 	saveFail  func(n int) bool // whether the n-th save fails; nil: none
+	loseAt    int              // the save before which somebody else writes, and takes all claims over; 0: none
+	meanwhile func()           // what happens before
 
-	basis       func(ctx context.Context, account, attack string) (record.Basis, error)
-	audit       *auditLog // written in the same step as changes
-	permissions *permissions
-	perhaps     int               // how often a change of unknown outcome was saved, which is an event
-	kept        map[string]string // triage and mutes
-	effects     map[string]string // by account and change
-	judged      []efficacy.Judgement
-	triaged     []string       // attacks whose triage was saved
-	outbox      []record.Event // events that were saved
-	redrawn     []string       // attacks whose cards a mute, or what was protected, has drawn again
-	due         map[string]time.Time
-	dueSaved    []change.DueDecision // of which people are notified
-	loseAt      int                  // the save before which somebody else writes, and takes all claims over; 0: none
-	meanwhile   func()               // what happens before
-	order       []string             // changes, as they were claimed first
-	overlapped  []string             // changes that were claimed while one in hand touched the same, or of what was protected by then
+	perhaps    int // how often a change of unknown outcome was saved, which is an event
+	judged     []efficacy.Judgement
+	triaged    []string // attacks whose triage was saved
+	announced  []string // the ids of events that were saved
+	redrawn    []string // attacks whose cards a mute, or what was protected, has drawn again
+	lost       []record.PermissionLoss
+	dueSaved   []change.DueDecision // of which people are notified
+	claims     map[*claim]*replica  // by whom they were claimed
+	order      []string             // changes, as they were claimed first
+	overlapped []string             // changes that were claimed while one in hand touched the same, or of what was protected by then
 }
 
-func newLedger() *ledger {
-	return &ledger{changes: map[string]string{}, claims: map[string]*claim{}, kept: map[string]string{}, effects: map[string]string{}, due: map[string]time.Time{}}
-}
-
+// Begin implements commands.Ledger.
 func (l *ledger) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
-	if lost, unanswered := replicaOf(ctx).meet(l); lost || unanswered {
+	if lost, unanswered := replicaOf(ctx).meet(l); lost || unanswered || l.fails(&l.beginFail) {
 		return record.Basis{}, commands.Draft{}, errAway
 	}
-	l.mu.Lock()
-	saver := &saver{ledger: l, account: account, revision: l.revision}
-	l.mu.Unlock()
-	if l.fails(&l.beginFail) {
-		return record.Basis{}, commands.Draft{}, errAway
-	}
-	b, err := l.basis(ctx, account, attack)
-	return b, commands.Draft{ChangeSaver: saver, TriageSaver: saver, AccountSaver: saver, Claimer: saver}, err
+	b, d, err := l.Ledger.Begin(ctx, account, attack, false)
+	noted := &draft{Draft: d, ledger: l, account: account}
+	return b, commands.Draft{ChangeSaver: noted, TriageSaver: noted, AccountSaver: noted, Claimer: noted}, err
 }
 
+// Resume implements commands.Ledger.
 func (l *ledger) Resume(ctx context.Context, ch record.Change) (context.Context, commands.Claim, error) {
 	if l.fails(&l.beginFail) {
 		return nil, nil, errAway
 	}
+	held, c, err := l.Ledger.Resume(ctx, ch, false)
+	return l.claimed(ctx, held, c, ch, err)
+}
+
+// claimed notes a claim that was just taken.
+func (l *ledger) claimed(ctx, held context.Context, c commands.Claim, ch record.Change, err error) (context.Context, commands.Claim, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	noted := &claim{Claim: c, ledger: l, key: claimKey(ch.Account, ch.ClaimedAs())}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.claims[ch.Account+" "+ch.ClaimedAs()] != nil {
-		return nil, nil, refusal.ErrClaimed
+	l.claims[noted] = replicaOf(ctx)
+	return held, noted, nil
+}
+
+func claimKey(account, id string) string { return "{a:" + account + "}:claim:" + id }
+
+// SaveEfficacy implements efficacy.Store.
+func (l *ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
+	err := l.w.owning(func() error { return l.Ledger.SaveEfficacy(ctx, account, all, events...) })
+	if err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.judged = append(l.judged, all...)
+		l.announce(events)
 	}
-	return l.claimed(ctx, ch.Account, ch, nil)
+	return err
 }
 
-// claimed is a claim that was just taken. The caller holds mu.
-func (l *ledger) claimed(ctx context.Context, account string, as record.Change, open map[string]bool) (context.Context, commands.Claim, error) {
-	held, end := context.WithCancel(ctx)
-	c := &claim{saver: &saver{ledger: l, account: account}, key: account + " " + as.ClaimedAs(), open: open, end: end, by: replicaOf(ctx)}
-	c.saver.claim = c
-	l.claims[c.key] = c
-	return held, c, nil
+// announce notes events that were saved. The caller holds mu.
+func (l *ledger) announce(events []record.Event) {
+	for _, e := range events {
+		l.announced = append(l.announced, e.ID)
+	}
 }
 
-// claim is the right to carry changes out.
-type claim struct {
-	*saver
-	key  string
-	open map[string]bool // changes without a known outcome; nil: it was resumed
-	end  context.CancelFunc
-	by   *replica
+// save is a save through the ledger, of which note is taken if it succeeds.
+func (l *ledger) save(ctx context.Context, do func(ctx context.Context) error, events []record.Event, note func()) error {
+	lost, unanswered := replicaOf(ctx).meet(l)
+	if lost {
+		return errAway
+	}
+	if unanswered { // whoever asked is dead, and what is sent takes effect
+		sent, end := context.WithCancel(context.WithoutCancel(ctx))
+		defer end() // nobody renews what is claimed
+		ctx = sent
+	}
+	if l.failsNow() {
+		return errAway
+	}
+	if err := do(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.announce(events)
+	if note(); unanswered {
+		return errAway
+	}
+	return nil
 }
 
-func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (int64, error) {
-	n, err := c.saver.SaveChanges(ctx, entry, events, all...)
-	for _, ch := range all {
-		if err == nil && ch.State != record.StateBegun {
-			delete(c.open, ch.ID)
+// failsNow counts a save, and reports whether it fails. Before that somebody else may write.
+func (l *ledger) failsNow() bool {
+	l.mu.Lock()
+	l.saves++
+	n, lost, meanwhile, fails := l.saves, l.loseAt == l.saves, l.meanwhile, l.saveFail
+	if lost {
+		l.loseAt = 0
+	}
+	l.mu.Unlock()
+	if lost {
+		require.NoError(l.w.t, l.w.redis.Set("{a:acme}:revision", "another's"))
+		l.loseClaims(func(*replica) bool { return true })
+		meanwhile()
+	}
+	return fails != nil && fails(n)
+}
+
+// loseClaims has claims of some replicas run out.
+func (l *ledger) loseClaims(of func(r *replica) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c, r := range l.claims {
+		if of(r) {
+			l.w.redis.Del(c.key)
+			delete(l.claims, c)
 		}
 	}
-	if err == nil && c.open != nil && len(c.open) == 0 {
-		c.Release(ctx)
-	}
+}
+
+// claim is the store's, of which note is taken.
+type claim struct {
+	commands.Claim
+	*ledger
+	key string
+}
+
+// SaveChanges implements commands.Claim.
+func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+	err = c.save(ctx, func(ctx context.Context) (err error) {
+		n, err = c.Claim.SaveChanges(ctx, entry, events, all...)
+		return err
+	}, events, func() { c.noteChanges(all) })
 	return n, err
 }
 
-func (c *claim) Release(ctx context.Context) {
-	lost, _ := replicaOf(ctx).meet(c.ledger)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.end(); lost {
-		return
-	}
-	if c.claims[c.key] == c {
-		delete(c.claims, c.key)
-	}
-}
-
-// saver writes while nobody else wrote, or, for a claim, while that is held.
-type saver struct {
-	*ledger
-	account  string
-	revision int
-	claim    *claim
-	begins   []record.Change // what is being claimed
-}
-
-func (l *saver) Claim(ctx context.Context, all ...record.Change) (context.Context, commands.Claim, error) {
-	l.begins = all
-	if _, err := l.SaveChanges(ctx, nil, nil, all...); err != nil {
-		return nil, nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	open := map[string]bool{}
+// noteChanges notes changes that were saved. The caller holds mu.
+func (l *ledger) noteChanges(all []record.Change) {
 	for _, ch := range all {
-		open[ch.ID] = true
+		if ch.State == record.StateBegun && ch.Fault != "" {
+			l.perhaps++
+		}
 	}
-	return l.claimed(ctx, l.account, all[0], open)
 }
 
-// note holds that what is claimed touches nothing that is in hand, and denies nothing that is protected. The caller holds mu.
-func (l *ledger) note(claimed []record.Change) {
+// Release implements commands.Claim.
+func (c *claim) Release(ctx context.Context) {
+	if lost, _ := replicaOf(ctx).meet(c.ledger); lost {
+		return // its replica is dead: the claim runs out
+	}
+	c.mu.Lock()
+	delete(c.claims, c)
+	c.mu.Unlock()
+	c.Claim.Release(ctx)
+}
+
+// draft is the store's, of which note is taken.
+type draft struct {
+	commands.Draft
+	*ledger
+	account string
+}
+
+// Claim implements commands.Claimer.
+func (d *draft) Claim(ctx context.Context, all ...record.Change) (held context.Context, c commands.Claim, err error) {
+	err = d.save(ctx, func(ctx context.Context) (err error) {
+		d.w.claiming.Lock() // the order of claims is that of their answers
+		defer d.w.claiming.Unlock()
+		wrong := d.overlapping(all) // whoever writes from here on has the claim fail
+		if held, c, err = d.Draft.Claim(ctx, all...); err == nil {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			for _, ch := range all {
+				d.order = append(d.order, ch.ID)
+			}
+			d.overlapped = append(d.overlapped, wrong...)
+		}
+		return err
+	}, nil, func() { d.noteChanges(all) })
+	return d.claimed(ctx, held, c, all[0], err)
+}
+
+// overlapping is what of changes that are about to be claimed touches what is in hand, or denies what is protected.
+func (d *draft) overlapping(claimed []record.Change) (wrong []string) {
+	kept, err := d.w.store.Triage.AccountContext(behind(d.w.t), d.account)
+	require.NoError(d.w.t, err)
+	changes := d.all()
 	for _, ch := range claimed {
-		l.order = append(l.order, ch.ID)
-		for _, text := range l.changes {
-			if other := decoded[record.Change](text); other.State == record.StateBegun && record.Overlap(ch.Targets(), other.Targets()) {
-				l.overlapped = append(l.overlapped, ch.ID+" was claimed beside "+other.ID)
+		for _, other := range changes {
+			if other.State == record.StateBegun && record.Overlap(ch.Targets(), other.Targets()) {
+				wrong = append(wrong, ch.ID+" was claimed beside "+other.ID)
 			}
 		}
 		denies := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && s.Entry.List == "black" })
-		for _, p := range decoded[[]record.Protected](cmp.Or(l.kept["protected "+ch.Account], "null")) {
+		for _, p := range kept.Protected {
 			if denies && ch.Undoes == "" && record.Overlap([]record.Target{record.RangeTarget(p.Range)}, ch.Targets()) {
-				l.overlapped = append(l.overlapped, ch.ID+" denies what is protected: "+p.Range.String())
+				wrong = append(wrong, ch.ID+" denies what is protected: "+p.Range.String())
 			}
 		}
 	}
+	return wrong
 }
 
-func decoded[T any](text string) (value T) {
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		panic(err)
+// SaveChanges implements commands.ChangeSaver.
+func (d *draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+	if len(all) == 0 {
+		return 0, nil
 	}
-	return value
+	err = d.save(ctx, func(ctx context.Context) (err error) {
+		n, err = d.Draft.SaveChanges(ctx, entry, events, all...)
+		return err
+	}, events, func() { d.noteChanges(all) })
+	return n, err
+}
+
+// SaveDue implements commands.ChangeSaver.
+func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
+	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveDue(ctx, events, all...) }, events, func() {
+		for _, decision := range all {
+			if decision.Asks || decision.Late || decision.Ended || decision.Listed {
+				d.dueSaved = append(d.dueSaved, decision)
+			}
+		}
+	})
+}
+
+// SaveRequest implements commands.ChangeSaver.
+func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
+	err = d.save(ctx, func(ctx context.Context) (err error) {
+		n, err = d.Draft.SaveRequest(ctx, entry, q, events...)
+		return err
+	}, events, func() {})
+	return n, err
+}
+
+// SaveTriage implements commands.TriageSaver.
+func (d *draft) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
+	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveTriage(ctx, all, events...) }, events, func() {
+		d.triaged = slices.AppendSeq(d.triaged, maps.Keys(all))
+	})
+}
+
+// SaveMutes implements commands.TriageSaver.
+func (d *draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
+	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveMutes(ctx, all, attacks...) }, nil, func() {
+		d.redrawn = append(d.redrawn, attacks...)
+	})
+}
+
+// SaveProtected implements commands.TriageSaver.
+func (d *draft) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
+	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveProtected(ctx, all, attacks...) }, nil, func() {
+		d.redrawn = append(d.redrawn, attacks...)
+	})
+}
+
+// SaveDrill implements commands.TriageSaver.
+func (d *draft) SaveDrill(ctx context.Context, drill record.Drill, events ...record.Event) error {
+	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveDrill(ctx, drill, events...) }, events, func() {})
+}
+
+// SaveLocked implements commands.AccountSaver.
+func (d *draft) SaveLocked(ctx context.Context, at time.Time) error {
+	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveLocked(ctx, at) }, nil, func() {})
+}
+
+// SavePermissionLoss implements commands.AccountSaver.
+func (d *draft) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
+	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SavePermissionLoss(ctx, t, events...) }, events, func() {
+		d.lost = append(d.lost, t)
+	})
 }
 
 // lose has somebody else write before the n-th save from now on, and its claim be lost.
@@ -190,46 +334,32 @@ func (l *ledger) set(f func(l *ledger)) {
 	l.saves = 0
 }
 
-func (l *ledger) Changes(_ context.Context, account string) ([]record.Change, error) {
-	if l.fails(&l.readFail) {
-		return nil, errAway
-	}
-	return slices.DeleteFunc(l.all(), func(c record.Change) bool { return c.Account != account }), nil
-}
-
-func (l *ledger) all() []record.Change {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var all []record.Change
-	for _, text := range l.changes {
-		var c record.Change
-		if err := json.Unmarshal([]byte(text), &c); err != nil {
-			panic(err)
-		}
-		all = append(all, c)
+// all are the changes of all accounts, the newest first.
+func (l *ledger) all() (all []record.Change) {
+	for _, a := range l.w.cfg.Accounts {
+		some, err := l.Changes(behind(l.w.t), a.Name)
+		require.NoError(l.w.t, err)
+		all = append(all, some...)
 	}
 	slices.SortFunc(all, func(a, b record.Change) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	return all
 }
 
-// only is the one change there is. The caller holds mu.
+// only is the one change there is.
 func (l *ledger) only() (ch record.Change) {
-	for _, text := range l.changes {
-		if err := json.Unmarshal([]byte(text), &ch); err != nil {
-			panic(err)
-		}
+	for _, ch = range l.all() {
+		break
 	}
 	return ch
 }
 
-// put keeps a change as it is. The caller holds mu.
+// put stores a change as it is, behind the store's back.
 func (l *ledger) put(ch record.Change) {
-	text, err := json.Marshal(ch)
-	if err != nil {
-		panic(err)
-	}
-	l.changes[ch.ID] = string(text)
+	l.w.redis.HSet("{a:"+ch.Account+"}:changes", ch.ID, jsonOf(l.w.t, ch))
 }
+
+// forget drops all changes, as an emptied Redis does.
+func (l *ledger) forget() { l.w.redis.Del("{a:acme}:changes") }
 
 func (l *ledger) change(id string) record.Change {
 	for _, c := range l.all() {
@@ -240,109 +370,20 @@ func (l *ledger) change(id string) record.Change {
 	return record.Change{}
 }
 
-func (l *ledger) Efficacy(_ context.Context, account string) (map[string]record.Efficacy, error) {
-	if l.fails(&l.readFail) {
-		return nil, errAway
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	effects := map[string]record.Efficacy{}
-	for key, text := range l.effects {
-		id, ok := strings.CutPrefix(key, account+" ")
-		if !ok {
-			continue
-		}
-		var e record.Efficacy
-		if err := json.Unmarshal([]byte(text), &e); err != nil {
-			return nil, err
-		}
-		effects[id] = e
-	}
-	return effects, nil
-}
-
-// SaveEffects implements commands.Effects.
-func (l *ledger) SaveEfficacy(_ context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, j := range all {
-		text, err := json.Marshal(j.Efficacy)
-		if err != nil {
-			return err
-		}
-		l.effects[account+" "+j.Change.ID] = string(text)
-		l.judged = append(l.judged, j)
-	}
-	l.outbox = append(l.outbox, events...)
-	return nil
-}
-
-func (l *saver) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
-	if len(all) == 0 {
-		return 0, nil
-	}
-	kept := map[string]any{}
-	for _, c := range all {
-		kept[c.ID] = c
-		if c.State == record.StateBegun && c.Fault != "" {
-			l.perhaps++
-		}
-	}
-	if n, err = l.writeAudited(ctx, entry, l.changes, kept, events...); err != nil {
-		return 0, err
-	}
-	for _, c := range all {
-		l.setDue(c.ID, change.CheckAt(c))
-	}
-	return n, nil
-}
-
-// writeAudited writes with an audit entry, if there is one, both or neither, and gives its number.
-func (l *saver) writeAudited(ctx context.Context, entry *record.AuditEntry, where map[string]string, values map[string]any, events ...record.Event) (n int64, err error) {
-	if entry != nil && l.audit.fails() {
-		return 0, errAway
-	}
-	if err := l.write(ctx, where, values, events...); err != nil || entry == nil {
-		return 0, err
-	}
-	return l.audit.Append(ctx, *entry)
-}
-
-func (l *saver) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
-	kept := map[string]any{}
-	for _, decision := range all {
-		if decision.Asks || decision.Late || decision.Listed || decision.Seen {
-			kept[decision.Change.ID] = decision.Change
-		}
-	}
-	if err := l.write(ctx, l.changes, kept, events...); err != nil {
-		return err
-	}
-	for _, decision := range all {
-		l.setDue(decision.Change.ID, decision.Next)
-		if decision.Asks || decision.Late || decision.Ended || decision.Listed {
-			l.mu.Lock()
-			l.dueSaved = append(l.dueSaved, decision)
-			l.mu.Unlock()
-		}
-	}
-	return nil
-}
-
-func (l *saver) setDue(id string, at time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	key := l.account + " " + id
-	if l.due[key] = at; at.IsZero() {
-		delete(l.due, key)
-	}
-}
-
-// events are those that were saved.
+// events are those that are stored, in the order in which they were saved.
 func (l *ledger) events() []record.Event {
+	var all []record.Event
+	for _, a := range l.w.cfg.Accounts {
+		some, err := l.w.store.Outbox.Waiting(behind(l.w.t), a.Name)
+		require.NoError(l.w.t, err)
+		all = append(all, some...)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.outbox)
+	slices.SortFunc(all, func(a, b record.Event) int {
+		return slices.Index(l.announced, a.ID) - slices.Index(l.announced, b.ID)
+	})
+	return all
 }
 
 // takeDue takes the decisions of a kind of which people were notified.
@@ -358,242 +399,14 @@ func (l *ledger) takeDue(of func(change.DueDecision) bool) (found []change.DueDe
 	return found
 }
 
-func (l *ledger) DueChanges(_ context.Context, account string, now time.Time) ([]string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var ids []string
-	for key, at := range l.due {
-		if id, ok := strings.CutPrefix(key, account+" "); ok && !at.After(now) {
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(ids, func(a, b string) int {
-		return cmp.Or(l.due[account+" "+a].Compare(l.due[account+" "+b]), cmp.Compare(a, b))
-	})
-	return ids[:min(100, len(ids))], nil
-}
-
-// triage keeps triage and mutes as JSON. It is the same store as the ledger, and fails with it.
-type triage struct {
-	*ledger
-	serving int // replicas
-}
-
-func newTriage(l *ledger) *triage { return &triage{ledger: l, serving: 1} }
-
-func (d *triage) read(key string, into any) error {
-	if d.fails(&d.readFail) {
-		return errAway
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if text, ok := d.kept[key]; ok {
-		return json.Unmarshal([]byte(text), into)
-	}
-	return nil
-}
-
-func (d *triage) TriageOf(_ context.Context, account, attack string) (c record.Triage, err error) {
-	err = d.read("case "+account+" "+attack, &c)
-	return c, err
-}
-
-func (d *triage) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
-	d.mu.Lock()
-	var attacks []string
-	for key := range d.kept {
-		if attack, ok := strings.CutPrefix(key, "case "+account+" "); ok {
-			attacks = append(attacks, attack)
-		}
-	}
-	d.mu.Unlock()
-	all := map[string]record.Triage{}
-	for _, attack := range attacks {
-		c, err := d.TriageOf(ctx, account, attack)
-		if err != nil {
-			return nil, err
-		}
-		all[attack] = c
-	}
-	return all, nil
-}
-
-func (d *triage) Mutes(_ context.Context, account string) (all []record.Mute, err error) {
-	err = d.read("mutes "+account, &all)
-	return all, err
-}
-
-func (l *saver) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
-	kept := map[string]any{}
-	for attack, triage := range all {
-		kept["case "+l.account+" "+attack] = triage
-	}
-	err := l.write(ctx, l.kept, kept, events...)
-	if err == nil {
-		l.triaged = slices.AppendSeq(l.triaged, maps.Keys(all))
-	}
-	return err
-}
-
-func (l *saver) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
-	if err := l.write(ctx, l.kept, map[string]any{"permission " + l.account: t}, events...); err != nil {
-		return err
-	}
-	l.permissions.add(t)
-	return nil
-}
-
-func (l *saver) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
-	return l.write(ctx, l.kept, map[string]any{"drill " + l.account: d}, events...)
-}
-
-func (d *triage) Drill(_ context.Context, account string) (drill record.Drill, err error) {
-	err = d.read("drill "+account, &drill)
-	return drill, err
-}
-
-func (d *triage) Serving(context.Context) (int, error) { return d.serving, nil }
-
-func (l *saver) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
-	l.redraws(attacks)
-	return l.write(ctx, l.kept, map[string]any{"mutes " + l.account: all})
-}
-
-func (l *ledger) redraws(attacks []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.redrawn = append(l.redrawn, attacks...)
-}
-
-func (l *saver) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
-	l.redraws(attacks)
-	return l.write(ctx, l.kept, map[string]any{"protected " + l.account: all})
-}
-
-func (l *saver) SaveLocked(ctx context.Context, at time.Time) error {
-	return l.write(ctx, l.kept, map[string]any{"locked " + l.account: at})
-}
-
-// AccountContext is put together from what was saved, and what the poller counted.
-func (d *triage) AccountContext(_ context.Context, account string) (s record.AccountContext, err error) {
-	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.RulesLockedAt), d.read("seen "+account, &s.Sources), d.read("mutes "+account, &s.Mutes))
-	return s, err
-}
-
-// write keeps something as JSON, unless somebody else wrote, or holds the claim by now.
-func (l *saver) write(ctx context.Context, where map[string]string, values map[string]any, events ...record.Event) error {
-	lost, unanswered := replicaOf(ctx).meet(l.ledger)
-	switch {
-	case lost:
-		return errAway
-	case ctx.Err() != nil && !unanswered:
-		return ctx.Err()
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.saves++; l.loseAt == l.saves {
-		meanwhile := l.meanwhile
-		l.loseAt = 0
-		l.ledger.revision++
-		for _, c := range l.claims {
-			c.end()
-		}
-		clear(l.claims)
-		l.mu.Unlock()
-		meanwhile()
-		l.mu.Lock()
-	}
-	switch {
-	case l.claim != nil && l.claims[l.claim.key] != l.claim:
-		return refusal.ErrLost
-	case l.claim == nil && l.revision != l.ledger.revision:
-		return refusal.ErrChanged
-	case l.saveFail != nil && l.saveFail(l.saves):
-		return errAway
-	}
-	l.note(l.begins)
-	l.begins = nil
-	for key, value := range values {
-		text, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		where[key] = string(text)
-	}
-	l.outbox = append(l.outbox, events...)
-	l.ledger.revision++
-	l.revision = l.ledger.revision
-	if unanswered {
-		return errAway
-	}
-	return nil
-}
-
-// auditLog numbers the entries of each account.
+// auditLog is the store's, which a test has fail.
 type auditLog struct {
-	mu       sync.Mutex
-	entries  []record.AuditEntry
-	counters map[string]int64
-	fail     bool
-}
+	*store.Audit
 
-func (a *auditLog) Append(_ context.Context, e record.AuditEntry) (int64, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.fail {
-		return 0, errAway
-	}
-	if a.counters == nil {
-		a.counters = map[string]int64{}
-	}
-	a.counters[e.Account]++
-	e.N = a.counters[e.Account]
-	a.entries = append(a.entries, e)
-	return e.N, nil
+	w    *world
+	mu   sync.Mutex
+	fail bool
 }
-
-func (a *auditLog) Entries(_ context.Context, account string, since time.Time) ([]record.AuditEntry, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.fail {
-		return nil, errAway
-	}
-	var found []record.AuditEntry
-	for _, e := range slices.Backward(a.entries) {
-		if e.Account != account || e.At.Before(since) {
-			continue
-		}
-		if e.Line == unreadable {
-			return nil, record.ErrBadEntry
-		}
-		found = append(found, e)
-	}
-	return found, nil
-}
-
-func (a *auditLog) Trail(_ context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error] {
-	return func(yield func(record.AuditEntry, error) bool) {
-		if a.fails() {
-			yield(record.AuditEntry{}, errAway)
-			return
-		}
-		for _, e := range a.all() {
-			if e.Account != account || e.At.Before(since) {
-				continue
-			}
-			var err error
-			if e.Line == unreadable {
-				e, err = record.AuditEntry{N: e.N}, record.ErrBadEntry
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
-}
-
-// unreadable is the line of an entry that can't be read.
-const unreadable = "rubbish"
 
 func (a *auditLog) fails() bool {
 	a.mu.Lock()
@@ -601,16 +414,191 @@ func (a *auditLog) fails() bool {
 	return a.fail
 }
 
-func (a *auditLog) all() []record.AuditEntry {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.entries)
-}
-
 func (a *auditLog) setFail(fail bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.fail = fail
+}
+
+// all are the entries of all accounts that can be read, the oldest first.
+func (a *auditLog) all() (all []record.AuditEntry) {
+	for _, account := range a.w.cfg.Accounts {
+		for e, err := range a.Trail(behind(a.w.t), account.Name, time.Time{}) {
+			if !errors.Is(err, record.ErrBadEntry) {
+				require.NoError(a.w.t, err)
+				all = append(all, e)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b record.AuditEntry) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// spoil has the n-th entry be one that can't be read.
+func (a *auditLog) spoil(n int) {
+	const key = "{a:acme}:audit"
+	all, err := a.w.redis.Stream(key)
+	require.NoError(a.w.t, err)
+	a.w.redis.Del(key)
+	for i, e := range all {
+		if i == n {
+			e.Values[slices.Index(e.Values, "entry")+1] = "rubbish"
+		}
+		_, err := a.w.redis.XAdd(key, e.ID, e.Values)
+		require.NoError(a.w.t, err)
+	}
+}
+
+// line is the way to the world's Redis. What a test has fail isn't sent.
+type line struct{ *world }
+
+// DialHook implements redis.Hook.
+func (l line) DialHook(redis.DialHook) redis.DialHook {
+	return l.wire.Dial
+}
+
+// ProcessHook implements redis.Hook.
+func (l line) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if l.cut(ctx, cmd) {
+			return errAway
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (l line) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if l.cut(ctx, cmds...) {
+			return errAway
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// cut reports whether commands aren't sent. Before others Redis is told the time.
+func (l line) cut(ctx context.Context, cmds ...redis.Cmder) bool {
+	l.redis.SetTime(l.Now())
+	if ctx.Value(behindKey{}) != nil {
+		return false
+	}
+	return slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool {
+		switch cmd.Name() {
+		case "xrange":
+			return l.audit.fails()
+		case "eval", "evalsha":
+			return l.audit.fails() && slices.ContainsFunc(cmd.Args(), func(word any) bool {
+				key, ok := word.(string)
+				return ok && strings.HasSuffix(key, "}:audited")
+			})
+		case "get", "hget", "hmget", "hgetall", "hvals", "hscan", "zrange":
+			return l.ledger.fails(&l.ledger.readFail)
+		}
+		return false
+	})
+}
+
+type behindKey struct{}
+
+// behind is a context of what a test itself reads, also at its end.
+func behind(t *testing.T) context.Context {
+	return context.WithValue(context.WithoutCancel(t.Context()), behindKey{}, true)
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// openStore opens the world's store on a Redis of its own.
+func (w *world) openStore() {
+	w.redis = miniredis.NewMiniRedis()
+	w.t.Cleanup(w.redis.Close)
+	w.wire = proxytest.New(w.redis.Dial) // a mere pipe has no room for what is sent before an answer is read
+	w.t.Cleanup(w.wire.Close)
+	w.redis.ClockTTL(w.now.IsZero())
+	w.clocks = clock.New()
+	if !w.now.IsZero() {
+		w.moves(0)
+	}
+	s, err := store.Open(store.Config{Address: address.Options{URL: "redis://127.0.0.1:6379/0"}, Clocks: w.clocks, Timeout: time.Minute})
+	require.NoError(w.t, err)
+	s.AddHook(line{w})
+	w.t.Cleanup(func() { require.NoError(w.t, s.Close()) })
+	w.store, w.ledger = s, &ledger{Ledger: s.Ledger, w: w, claims: map[*claim]*replica{}}
+	w.audit, w.asked, w.triage = &auditLog{Audit: s.Audit, w: w}, s.Approvals, s.Triage
+}
+
+// beginState begins the state of all accounts.
+func (w *world) beginState() {
+	for _, a := range w.cfg.Accounts {
+		_, err := w.store.Epochs.Restore(w.t.Context(), a.Name, store.Rebuilt{Epoch: store.NewEpoch()})
+		require.NoError(w.t, err)
+	}
+}
+
+// owning does something while the world's replica lives and owns the account.
+func (w *world) owning(do func() error) (err error) {
+	live, leave := context.WithCancel(behind(w.t))
+	more, stop := context.WithCancel(live)
+	var beats sync.WaitGroup
+	beats.Go(func() { _ = w.store.Replicas.Beat(live) })
+	_ = w.store.Replicas.Share(live, more, []string{"acme"}, func(context.Context, context.Context, string, <-chan store.Pending) {
+		defer stop()
+		err = do()
+	})
+	leave()
+	beats.Wait()
+	return err
+}
+
+// polled stores what a poll found.
+func (w *world) polled(u poller.Update) {
+	w.t.Helper()
+	require.NoError(w.t, w.owning(func() error { return w.store.Attacks.Save(behind(w.t), "acme", u) }))
+}
+
+// knows has attacks be stored as a poll saw them.
+func (w *world) knows(all ...apiclient.Attack) {
+	w.t.Helper()
+	u := poller.Update{Attacks: map[string]record.AttackState{}}
+	for _, a := range all {
+		u.Attacks[a.ID] = record.AttackState{Attack: a}
+	}
+	w.polled(u)
+}
+
+// shows has an attack of the service be stored in a state, as its card shows it.
+func (w *world) shows(id string, s record.AttackState) {
+	w.t.Helper()
+	s.Attack = w.served(id)
+	w.polled(poller.Update{Attacks: map[string]record.AttackState{s.Attack.ID: s}})
+}
+
+// served is an attack as the service has it.
+func (w *world) served(id string) apiclient.Attack {
+	w.t.Helper()
+	for page, err := range w.cfg.Services["acme"].Attacks(w.t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(w.t, err)
+		for _, a := range page.Attacks {
+			if record.AttackID("acme", a.ID) == id {
+				return a
+			}
+		}
+	}
+	w.t.Fatalf("no attack %s", id)
+	return apiclient.Attack{}
+}
+
+// missed stores times in which nothing was watched.
+func (w *world) missed(gaps ...record.Outage) {
+	w.t.Helper()
+	for _, gap := range gaps {
+		w.polled(poller.Update{Gap: &gap})
+	}
 }
 
 // members is the workspace.
@@ -683,20 +671,6 @@ func (m *members) setFail() {
 	m.broken = true
 }
 
-// facts are stored attacks, by their id.
-type facts map[string]apiclient.Attack
-
-func (f facts) FindAttacks(_ context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
-	found := maps.Clone(f)
-	maps.DeleteFunc(found, func(id string, _ apiclient.Attack) bool { return account != "acme" || !strings.HasPrefix(id, prefix) })
-	return found, nil
-}
-
-func (f facts) KnownAttack(_ context.Context, account, id string) (apiclient.Attack, bool, error) {
-	attack, ok := f[id]
-	return attack, ok && account == "acme", nil
-}
-
 // router routes attacks by calling itself.
 type router func(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
 
@@ -715,36 +689,3 @@ func (l links) CardLinks(ctx context.Context, account string, attacks []string) 
 type polling func(account string) (call.PollHealth, bool)
 
 func (p polling) Health(account string) (call.PollHealth, bool) { return p(account) }
-
-// storms is what storms have grouped, by the storm's id.
-type storms struct {
-	*ledger
-	storms  []record.StormSeen
-	grouped map[string][]record.GroupedAttack
-}
-
-func (g *storms) Storms(_ context.Context, account string) ([]record.StormSeen, error) {
-	if g.fails(&g.readFail) {
-		return nil, errAway
-	}
-	if account != "acme" {
-		return nil, nil
-	}
-	found := slices.Clone(g.storms)
-	slices.SortFunc(found, func(a, b record.StormSeen) int {
-		return cmp.Or(b.Storm.Began.Compare(a.Storm.Began), cmp.Compare(a.ID, b.ID))
-	})
-	return found, nil
-}
-
-func (g *storms) Grouped(_ context.Context, account, storm string) ([]record.GroupedAttack, error) {
-	if g.fails(&g.readFail) {
-		return nil, errAway
-	}
-	if account != "acme" {
-		return nil, nil
-	}
-	found := slices.Clone(g.grouped[storm])
-	slices.SortFunc(found, func(a, b record.GroupedAttack) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
-	return found, nil
-}

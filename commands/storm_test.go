@@ -3,6 +3,7 @@ package commands_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"testing"
 	"time"
@@ -10,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // scanner is the source behind the storms of the tests.
@@ -36,7 +37,7 @@ func (w *world) storeStorm(n, odd int) (storm string) {
 		Source: scanner, Country: "NL", SharedBy: n - odd, UnblockedCount: odd, LastThrough: w.clock(),
 		Behind: []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(int64(30 * odd)), Country: "FR"}, In: odd, InAll: odd}},
 	}
-	known := facts{storm: a}
+	u := poller.Update{Attacks: map[string]record.AttackState{}}
 	for i := range n {
 		one := apiclient.Attack{
 			ID: fmt.Sprint("grouped ", i), App: apiclient.Known(4), Domain: "shop.example.com", Path: fmt.Sprint("/p/", i), Method: "GET", Type: "scanner", BlockStatus: "blocked",
@@ -49,21 +50,35 @@ func (w *world) storeStorm(n, odd int) (storm string) {
 				s.Unblocked = append(s.Unblocked, one)
 			}
 		}
-		id := record.AttackID("acme", one.ID)
-		known[id] = one
-		w.storms.grouped[storm] = append(w.storms.grouped[storm], record.GroupedAttack{KnownAttack: record.KnownAttack{ID: id, Attack: one}, SeenAt: w.clock()})
+		u.Attacks[one.ID] = record.AttackState{Attack: one, StormID: a.ID, ObservedAt: w.clock()}
 	}
-	w.storms.storms = append(w.storms.storms, record.StormSeen{KnownAttack: record.KnownAttack{ID: storm, Attack: a}, Storm: s, SeenAt: w.clock()})
-	w.cfg.Attacks = known
-	w.Runner = commands.New(w.cfg)
+	u.Attacks[a.ID] = record.AttackState{Attack: a, Storm: &s, ObservedAt: w.clock()}
+	w.polled(u)
 	return storm
 }
 
 // own marks what a storm grouped as having a card of its own.
 func (w *world) own(storm string, which func(a apiclient.Attack) bool) {
-	for i, g := range w.storms.grouped[storm] {
-		w.storms.grouped[storm][i].Own = which(g.Attack)
+	w.t.Helper()
+	all, err := w.store.Attacks.Load(behind(w.t), "acme")
+	require.NoError(w.t, err)
+	maps.DeleteFunc(all.Attacks, func(_ string, s record.AttackState) bool {
+		return s.StormID == "" || record.AttackID("acme", s.StormID) != storm
+	})
+	for id, s := range all.Attacks {
+		s.OwnCard = which(s.Attack)
+		all.Attacks[id] = s
 	}
+	w.polled(poller.Update{Attacks: all.Attacks})
+}
+
+// seenStorm is the one storm there is.
+func (w *world) seenStorm() record.StormSeen {
+	w.t.Helper()
+	all, err := w.store.Attacks.Storms(w.t.Context(), "acme")
+	require.NoError(w.t, err)
+	require.Len(w.t, all, 1)
+	return all[0]
 }
 
 func TestAStormIsListed(t *testing.T) {
@@ -148,13 +163,14 @@ func TestAStormIsShownFirst(t *testing.T) {
 	w.writes(bob, "handover --all to=@me", "on 2 attacks of acme", storm)
 	require.Equal(t, bob.ID, w.said(storm).Owner.ID)
 
-	w.storms.grouped[storm] = append(w.storms.grouped[storm], record.GroupedAttack{KnownAttack: record.KnownAttack{ID: login}})
+	seen := w.seenStorm()
+	w.shows(login, record.AttackState{StormID: seen.Attack.ID})
 	status = textOf(w.reads(eve, "status"))
 	require.Contains(t, status, "Going on: 1 storm\n", "what it groups isn't listed one by one")
 	require.NotContains(t, status, login)
 
-	over := &w.storms.storms[0].Storm
-	over.Ended, over.Ongoing = w.clock(), 0
+	seen.Storm.Ended, seen.Storm.Ongoing = w.clock(), 0
+	w.polled(poller.Update{Attacks: map[string]record.AttackState{seen.Attack.ID: {Attack: seen.Attack, Storm: &seen.Storm, ObservedAt: seen.SeenAt}}})
 	require.NotContains(t, textOf(w.reads(eve, "status")), "storm", "it is over, and so are its attacks")
 	require.Contains(t, textOf(w.reads(eve, "attacks storm="+storm)), "no new ones since", "its list stays")
 }
@@ -174,7 +190,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	storm := w.storeStorm(40, 4)
-	seen := w.storms.storms[0]
+	seen := w.seenStorm()
 	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Accounts[0].Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), ListsReadAt: w.clock()}
 	offered := advice.Advise(s)
 	require.Equal(t, []string{"Deny 203.0.113.7"}, labels(offered), "what is blocked needs no denial")

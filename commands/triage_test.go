@@ -118,7 +118,7 @@ func TestHandover(t *testing.T) {
 		events := w.notified.of(record.HandedOver)
 		event := events[len(events)-1]
 		require.Equal(t, []any{bob.ID, id, w.clock()}, []any{event.Payload.(record.Assignment).To, record.AttackID("acme", event.Attack().ID), event.At})
-		require.Equal(t, event, w.ledger.outbox[len(w.ledger.outbox)-1], "saved in the same step")
+		require.Equal(t, event, w.ledger.events()[len(w.ledger.events())-1], "saved in the same step")
 		w.nothing(ann, "handover attack="+id+" to="+to, "Bob is on it since", "already")
 		require.Len(t, w.notified.of(record.HandedOver), len(events), "no user is notified of nothing")
 		w.writes(root, "unack attack="+id)
@@ -210,7 +210,9 @@ func TestActingAcknowledges(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.does(ann, "deny 203.0.113.99")
-	require.Empty(t, w.triage.kept, "for no attack")
+	for _, kept := range []string{"triage", "mutes", "protected", "locked", "approvals", "permission", "drill"} {
+		require.False(t, w.redis.Exists("{a:acme}:"+kept), "for no attack")
+	}
 	inv := w.asks(ann, "deny attack="+id)
 	_, err := w.do(inv)
 	require.NoError(t, err)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
@@ -189,7 +188,7 @@ func TestUndoOfManyHalfFails(t *testing.T) {
 	w.fault("POST /v1/objects/hint", "status:403", 0)
 	_, err = w.all(ann, "undo by=@me since=1h")
 	require.ErrorContains(t, err, "lacks the permission")
-	lost, _ := w.permissions.last()
+	lost, _ := w.lastLoss()
 	require.Equal(t, "Undo of: "+second.Does, lost.Refused[0].Does, "WAF permission is lost, which is notified")
 	require.Equal(t, "failed", w.lastAudit().Outcome)
 	w.service.ClearFaults()
@@ -303,8 +302,7 @@ func TestUndoNamesWhatStillCovers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.cfg.Attacks = facts{id: {ID: "x:1", Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: "FR"}}}}
-	w.Runner = commands.New(w.cfg)
+	w.knows(apiclient.Attack{ID: w.served(id).ID, Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: "FR"}}})
 	day := w.clock().Add(24 * time.Hour).Unix()
 	w.seed(waf.IPRule{Subnet: "203.0.113.0/24", Author: "Olga", Pools: []int{4}, ExpiredAt: day})
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"DE", "FR"}, Reason: "since spring", ExpiredAt: day})

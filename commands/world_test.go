@@ -16,15 +16,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 const token = "tok-5eC2eT"
@@ -39,21 +43,21 @@ var (
 
 // world is a runner before the emulated service, on a clock that the test moves.
 type world struct {
-	t           *testing.T
-	service     *waf.Service
-	ledger      *ledger
-	triage      *triage
-	permissions *permissions
-	asked       *requests
-	records     *records
-	storms      *storms
-	notified    *notified
-	routing     call.Routing // of every attack
-	audit       *auditLog
-	members     *members
-	log         *syncBuffer
-	out         *syncBuffer
-	cfg         commands.Config
+	t        *testing.T
+	service  *waf.Service
+	redis    *miniredis.Miniredis
+	wire     *proxytest.Proxy // to it
+	store    *store.Store
+	ledger   *ledger // its ledger
+	triage   *store.Triage
+	asked    *store.Approvals
+	audit    *auditLog
+	notified *notified
+	routing  call.Routing // of every attack
+	members  *members
+	log      *syncBuffer
+	out      *syncBuffer
+	cfg      commands.Config
 	*commands.Runner
 
 	mu     sync.Mutex
@@ -61,6 +65,9 @@ type world struct {
 	shared time.Duration // how far the clock that replicas share is ahead of it
 	silent bool          // the service has not said the time yet
 	ids    int
+	clocks *clock.Clocks // that the store goes by
+
+	claiming sync.Mutex // held while something is claimed
 }
 
 func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
@@ -110,11 +117,8 @@ func (p inProcess) RoundTrip(r *http.Request) (res *http.Response, err error) {
 
 func (w *world) build(serve func(http.Handler) (string, *http.Client), change []func(*commands.Config)) {
 	t := w.t
-	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
-	w.triage, w.permissions, w.records = newTriage(w.ledger), &permissions{ledger: w.ledger}, &records{ledger: w.ledger}
-	w.asked, w.storms = &requests{w.ledger}, &storms{ledger: w.ledger, grouped: map[string][]record.GroupedAttack{}}
-	w.ledger.audit, w.ledger.permissions, w.notified = w.audit, w.permissions, &notified{}
-	w.ledger.basis = bases{w.ledger, w.triage, w.permissions, w.records, &w.cfg}.Basis
+	w.members, w.log, w.out, w.notified = newMembers(), &syncBuffer{}, &syncBuffer{}, &notified{}
+	w.openStore()
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
@@ -135,7 +139,8 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 			}},
 		},
 		Services: map[string]commands.Service{"acme": {Reader: api, Aggregator: api, Writer: api}},
-		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.triage, History: w.records, States: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
+		Members:  w.members, Ledger: w.ledger, Attacks: w.store.Attacks, Contexts: w.triage, History: w.store.Attacks, States: w.store.Attacks,
+		Triage: w.triage, Storms: w.store.Attacks, Permissions: w.store.Permissions, Approvals: w.asked, Drills: w.store.Drills, Audit: w.audit,
 		AuditOut: w.out, Clocks: w,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
 		Notifier: w.notified,
@@ -144,6 +149,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	for _, f := range change {
 		f(&w.cfg)
 	}
+	w.beginState()
 	w.Runner = commands.New(w.cfg)
 	t.Cleanup(func() {
 		for _, said := range []string{w.log.String(), w.out.String(), fmt.Sprint(w.audit.all(), w.ledger.all())} {
@@ -212,10 +218,23 @@ func (w *world) setSilent(silent bool) {
 	w.silent = silent
 }
 
+// pass lets time pass, on the service's clock and on Redis'.
 func (w *world) pass(d time.Duration) {
+	w.moves(d)
+	w.redis.FastForward(d)
+}
+
+// moves moves the clocks. Meanwhile nothing in Redis runs out, as who sleeps renews what it claimed.
+func (w *world) moves(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
+	for range 2 { // one answer that is far off isn't believed
+		for _, account := range []string{"acme", "globex"} {
+			w.clocks.Service(account).Note(time.Now(), w.now)
+		}
+		w.clocks.NoteRedis(time.Now(), w.now.Add(w.shared))
+	}
 }
 
 // sleep moves the clock, or waits in a bubble, whose clock moves by itself.
@@ -226,7 +245,7 @@ func (w *world) sleep(ctx context.Context, d time.Duration) error {
 	if bubble {
 		return delay.Sleep(ctx, d)
 	}
-	w.pass(d)
+	w.moves(d)
 	return ctx.Err()
 }
 
@@ -314,6 +333,16 @@ func (w *world) attack(spec waf.AttackSpec) string {
 	a, err := w.service.StartAttack(spec)
 	require.NoError(w.t, err)
 	return record.AttackID("acme", a.ID)
+}
+
+// request is the newest request.
+func (w *world) request() record.ApprovalRequest {
+	w.t.Helper()
+	all, err := w.asked.Requests(w.t.Context(), "acme")
+	if err != nil || len(all) == 0 {
+		w.t.Fatalf("no request: %v", err)
+	}
+	return all[0]
 }
 
 // lastAudit is the newest entry of the audit log.

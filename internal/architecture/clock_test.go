@@ -43,7 +43,6 @@ var timed = map[string]string{
 	"internal/doctor":            "how long an answer takes",
 	"internal/redistest":         "how long a server takes to start",
 	"internal/sandbox":           "the emulated world has its own clock",
-	"internal/store/storetest":   "what a test stores",
 }
 
 func TestDecisionsDontGoByTheMachinesClock(t *testing.T) {

@@ -49,12 +49,13 @@ func auditEntry(m redis.XMessage) (e record.AuditEntry, err error) {
 	return e, nil
 }
 
-// Trail are the account's audit entries since then, the oldest first, read as they are wanted.
+// Trail are the account's audit entries since then by its service's clock, the oldest first, read as they are wanted.
 func (s *Audit) Trail(ctx context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error] {
 	return func(yield func(record.AuditEntry, error) bool) {
 		from := "-"
-		if ms := since.UnixMilli(); ms > 0 {
-			from = strconv.FormatInt(ms, 10)
+		if !since.IsZero() { // entries are numbered by Redis' clock
+			since = since.Add(s.clocks.Now().Sub(s.clocks.ServiceNow(account)))
+			from = strconv.FormatInt(max(0, since.UnixMilli()), 10)
 		}
 		for {
 			msgs, err := s.rdb.XRangeN(ctx, s.key(keyAudit, account), from, "+", atOnce).Result()

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -9,10 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/internal/store/storetest"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -27,23 +28,69 @@ func (l ledger) Resume(ctx context.Context, ch record.Change) (context.Context, 
 	return l.Ledger.Resume(ctx, ch, false)
 }
 
-// efficacyStore is what judging mitigations reads and writes.
-type efficacyStore struct {
-	*store.Ledger
-	*store.Triage
+// conforming is a replica's store of the account acme, which it polls, and whose state has begun. Nothing else was written to it.
+type conforming struct {
+	*store.Store
+
+	Ledger ledger
+	redis  *world
 }
 
+// polled is what a poll found. Attacks go by the service's ids.
+type polled struct {
+	At       time.Time // on the service's clock
+	Attacks  []apiclient.Attack
+	Storms   map[string]record.Storm // by the id of the attack that stands for the storm
+	In       map[string]string       // the storms that attacks are in
+	Evidence map[string]record.Evidence
+	Outage   record.Outage // zero: none; without end: it goes on
+	Sources  map[netip.Addr]record.SourceActivity
+}
+
+// What commands rely on holds on each Redis.
 func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(t testing.TB) *world{"miniredis": newMini, "redis": newReal, "miniredis with a neighbour": withNeighbour(newMini), "redis with a neighbour": withNeighbour(newReal)} {
+	for name, start := range map[string]func(t testing.TB) *world{
+		"miniredis": newMini, "redis": newReal, "miniredis with a neighbour": withNeighbour(newMini), "redis with a neighbour": withNeighbour(newReal),
+	} {
 		if strings.HasPrefix(name, "redis") && testing.Short() {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Run(t, func(t *testing.T) storetest.Store { return conforming(t, start(t)) })
+			for what, test := range conformance {
+				t.Run(what, func(t *testing.T) {
+					t.Parallel()
+					test(t, newConforming(t, start(t)))
+				})
+			}
 		})
 	}
+}
+
+// conformance is what commands rely on, each of it on a store of its own.
+var conformance = map[string]func(t *testing.T, s conforming){
+	"changes come newest first":                    testChanges,
+	"a draft writes what nobody wrote since":       testDraft,
+	"a claim is one's until the outcome is stored": testClaim,
+	"a claim is all or none":                       testClaimAll,
+	"a lost claim writes nothing":                  testLostClaim,
+	"events come with their state":                 testEvents,
+	"an event is never without its state":          testOneStep,
+	"changes become due, the oldest first":         testDue,
+	"decisions keep what people are notified of":   testDecisions,
+	"audit entries are numbered in each account":   testAudit,
+	"audit entries that can't be read":             testSpoiled,
+	"efficacy is stored by change":                 testEfficacy,
+	"requests come newest first":                   testRequests,
+	"triage and mutes":                             testTriage,
+	"the account's context":                        testContext,
+	"permission losses":                            testPermissions,
+	"what a change goes by":                        testBasis,
+	"drills":                                       testDrills,
+	"attacks and their history":                    testPolled,
+	"outages come oldest first":                    testOutages,
+	"storms come newest first":                     testStorms,
 }
 
 // withNeighbour starts a Redis that another installation uses, too, for an account of the same name. Neither may see anything of the other.
@@ -85,34 +132,38 @@ func (w *world) lasting(t testing.TB, prefix string) map[string]any {
 	return all
 }
 
-// conforming is a replica's store of an account that it polls.
-func conforming(t *testing.T, w *world) storetest.Store {
+func newConforming(t *testing.T, w *world) conforming {
 	s := w.openOwner(t)
-	begin(t, s, storetest.Account)
-	return storetest.Store{
-		Ledger: ledger{s.Ledger}, Efficacy: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Attacks: s.Attacks, Contexts: s.Triage, History: s.Attacks, Triage: s.Triage,
-		Storms: s.Attacks, Permissions: s.Permissions, Approvals: s.Approvals, Drills: s.Drills, Audit: s.Audit,
-		Polled: func(t *testing.T, p storetest.Polled) {
-			require.NoError(t, s.Attacks.Save(t.Context(), storetest.Account, updateOf(p)))
-		},
-		Events: func(t *testing.T) []record.Event {
-			events, err := s.Outbox.Waiting(t.Context(), storetest.Account)
-			require.NoError(t, err)
-			return events
-		},
-		LoseClaim: func(t *testing.T, ch record.Change) {
-			require.NoError(t, w.rdb.Del(t.Context(), w.prefix+"{a:acme}:claim:"+ch.ID).Err())
-		},
-		Spoil: func(t *testing.T, _ time.Time) {
-			n, err := w.rdb.Incr(t.Context(), w.prefix+"{a:acme}:audited").Result()
-			require.NoError(t, err)
-			require.NoError(t, w.rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: w.prefix + "{a:acme}:audit", Values: []any{"n", n, "entry", "rubbish"}}).Err())
-		},
-	}
+	begin(t, s, "acme")
+	return conforming{s, ledger{s.Ledger}, w}
+}
+
+// polled stores what a poll found.
+func (s conforming) polled(t *testing.T, p polled) {
+	require.NoError(t, s.Attacks.Save(t.Context(), "acme", updateOf(p)))
+}
+
+// events are the account's, in no order.
+func (s conforming) events(t *testing.T) []record.Event {
+	events, err := s.Outbox.Waiting(t.Context(), "acme")
+	require.NoError(t, err)
+	return events
+}
+
+// loseClaim has the holder of a change's claim lose it.
+func (s conforming) loseClaim(t *testing.T, ch record.Change) {
+	require.NoError(t, s.redis.rdb.Del(t.Context(), s.redis.prefix+"{a:acme}:claim:"+ch.ID).Err())
+}
+
+// spoil stores an audit entry that has the next number and can't be read.
+func (s conforming) spoil(t *testing.T) {
+	n, err := s.redis.rdb.Incr(t.Context(), s.redis.prefix+"{a:acme}:audited").Result()
+	require.NoError(t, err)
+	require.NoError(t, s.redis.rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: s.redis.prefix + "{a:acme}:audit", Values: []any{"n", n, "entry", "rubbish"}}).Err())
 }
 
 // updateOf is what the poller saves.
-func updateOf(p storetest.Polled) poller.Update {
+func updateOf(p polled) poller.Update {
 	u := poller.Update{LastGood: p.At, Attacks: map[string]record.AttackState{}, Evidence: p.Evidence, Sources: p.Sources}
 	for _, a := range p.Attacks {
 		one := record.AttackState{Attack: a, ObservedAt: p.At, Notified: true, Channel: "C1", StormID: p.In[a.ID]}
@@ -129,4 +180,42 @@ func updateOf(p storetest.Polled) poller.Update {
 		u.Gap = &o
 	}
 	return u
+}
+
+// now is a time as it comes back from the store.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+func ann() record.Actor {
+	return record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaButton}
+}
+
+// drafted does something with a draft on what is stored now.
+func (s conforming) drafted(t *testing.T, do func(d commands.Draft)) {
+	t.Helper()
+	_, d, err := s.Ledger.Begin(t.Context(), "acme", "")
+	require.NoError(t, err)
+	do(d)
+}
+
+// save stores changes without an audit entry.
+func (s conforming) save(t *testing.T, all ...record.Change) {
+	t.Helper()
+	s.drafted(t, func(d commands.Draft) {
+		n, err := d.SaveChanges(t.Context(), nil, nil, all...)
+		require.NoError(t, err)
+		require.Zero(t, n, "there is no entry")
+	})
+}
+
+func entry(at time.Time, line string) record.AuditEntry {
+	return record.AuditEntry{At: at, Account: "acme", Actor: ann(), Line: line, Outcome: "done", Before: []string{"nothing"}, After: []string{"203.0.113.7"}}
+}
+
+// got is a value that was read without an error.
+func got[T any](t *testing.T) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
 }

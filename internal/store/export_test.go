@@ -8,15 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AddHook lets tests watch what is sent.
-func (s *Store) AddHook(h redis.Hook) { s.rdb.AddHook(h) }
-
-// Patient is a configuration of a store that gives Redis so long for each step.
-func Patient(c Config, timeout time.Duration) Config {
-	c.timeout = timeout
-	return c
-}
-
 // OpenDialling is a Store that reaches a single Redis so.
 func OpenDialling(cfg Config, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *Store {
 	return open(cfg, &redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: dial})

@@ -109,7 +109,8 @@ func (w *world) openWith(t testing.TB, cfg store.Config) *store.Store {
 		return w.wire.openWith(t, cfg)
 	}
 	cfg.Address.URL = "redis://" + w.addr + "/0"
-	return openWith(t, store.Patient(cfg, patience))
+	cfg.Timeout = patience
+	return openWith(t, cfg)
 }
 
 // newWire is a network to the Redis that can go wrong.

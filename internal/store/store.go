@@ -26,7 +26,7 @@ type Config struct {
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 
-	timeout time.Duration // of each step towards an answer; zero: opTimeout. Tests give more: on a busy machine a second is no outage.
+	Timeout time.Duration // of each step towards an answer; zero: a second. Tests give more: on a busy machine that is no outage.
 }
 
 // Store is what the replicas share in Redis, by concern. Methods fail within two seconds when Redis can't be reached, unless they wait by their
@@ -129,7 +129,7 @@ func Open(cfg Config) (*Store, error) {
 }
 
 func open(cfg Config, opts *redis.UniversalOptions) *Store {
-	timeout := cmp.Or(cfg.timeout, opTimeout)
+	timeout := cmp.Or(cfg.Timeout, opTimeout)
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout
 	opts.PoolSize, opts.ReadBufferSize, opts.WriteBufferSize = connections, connectionBuffer, connectionBuffer
 	opts.MaxRetries = -1   // none: a repeat can do harm, and hides whether the first attempt was sent
@@ -162,6 +162,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return nil
 }
+
+// AddHook lets tests see what is sent to Redis, or have it fail.
+func (s *Store) AddHook(h redis.Hook) { s.rdb.AddHook(h) }
 
 // Close gives the connections back.
 func (s *Store) Close() error { return s.rdb.Close() }

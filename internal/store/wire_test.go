@@ -20,7 +20,8 @@ func (w *wire) open(t tester) *store.Store { return w.openWith(t, store.Config{}
 
 // openPatiently is for a wire that is cut: what hangs is noticed late.
 func (w *wire) openPatiently(t tester, cfg store.Config) *store.Store {
-	return w.openWith(t, store.Patient(cfg, patience))
+	cfg.Timeout = patience
+	return w.openWith(t, cfg)
 }
 
 func (w *wire) openWith(t tester, cfg store.Config) *store.Store {

@@ -1,4 +1,4 @@
-package storetest
+package store_test
 
 import (
 	"testing"
@@ -14,85 +14,85 @@ func attack(id string, last time.Time) apiclient.Attack {
 	return apiclient.Attack{ID: id, Type: "sqli", Path: "/login", First: last.Add(-time.Minute), Last: last, Hits: apiclient.Known(7)}
 }
 
-func testPolled(t *testing.T, s Store) {
+func testPolled(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	one, two := attack("x:1", at), attack("x:2", at)
-	id := record.AttackID(Account, "x:1")
+	id := record.AttackID("acme", "x:1")
 	evidence := record.Evidence{First: record.Observation{At: at, Attack: one.Brief()}, Late: true, CardAt: at}
-	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{one, two}, Evidence: map[string]record.Evidence{"x:1": evidence}})
+	s.polled(t, polled{At: at, Attacks: []apiclient.Attack{one, two}, Evidence: map[string]record.Evidence{"x:1": evidence}})
 
 	find := func(account, prefix string) map[string]apiclient.Attack {
 		return got[map[string]apiclient.Attack](t)(s.Attacks.FindAttacks(ctx, account, prefix))
 	}
-	require.Equal(t, map[string]apiclient.Attack{id: one, record.AttackID(Account, "x:2"): two}, find(Account, ""))
-	require.Equal(t, map[string]apiclient.Attack{id: one}, find(Account, id))
+	require.Equal(t, map[string]apiclient.Attack{id: one, record.AttackID("acme", "x:2"): two}, find("acme", ""))
+	require.Equal(t, map[string]apiclient.Attack{id: one}, find("acme", id))
 	for _, none := range []string{"*", "?", id[:3] + "*", "[a]", "b", `\`} {
-		require.Empty(t, find(Account, none), none)
+		require.Empty(t, find("acme", none), none)
 	}
-	require.Empty(t, find(other, ""))
-	known, ok, err := s.Attacks.KnownAttack(ctx, Account, id)
+	require.Empty(t, find("other", ""))
+	known, ok, err := s.Attacks.KnownAttack(ctx, "acme", id)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, one, known)
-	for _, unknown := range [][2]string{{Account, id[:4]}, {Account, "a00000000"}, {other, id}} {
+	for _, unknown := range [][2]string{{"acme", id[:4]}, {"acme", "a00000000"}, {"other", id}} {
 		_, ok, err = s.Attacks.KnownAttack(ctx, unknown[0], unknown[1])
 		require.NoError(t, err)
 		require.False(t, ok, "%v", unknown)
 	}
 
-	seen, ok, err := s.History.LastObservation(ctx, Account, id)
+	seen, ok, err := s.Attacks.LastObservation(ctx, "acme", id)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, record.Observation{At: at, Attack: one.Brief()}, seen)
-	kept, ok, err := s.History.Evidence(ctx, Account, id)
+	kept, ok, err := s.Attacks.Evidence(ctx, "acme", id)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, evidence, kept)
-	for _, unknown := range [][2]string{{Account, ""}, {Account, "a00000000"}, {other, id}} {
-		_, ok, err = s.History.LastObservation(ctx, unknown[0], unknown[1])
+	for _, unknown := range [][2]string{{"acme", ""}, {"acme", "a00000000"}, {"other", id}} {
+		_, ok, err = s.Attacks.LastObservation(ctx, unknown[0], unknown[1])
 		require.NoError(t, err)
 		require.False(t, ok, "%v", unknown)
-		_, ok, err = s.History.Evidence(ctx, unknown[0], unknown[1])
+		_, ok, err = s.Attacks.Evidence(ctx, unknown[0], unknown[1])
 		require.NoError(t, err)
 		require.False(t, ok, "%v", unknown)
 	}
 }
 
-func testOutages(t *testing.T, s Store) {
+func testOutages(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	outages := func(account string, since time.Time) []record.Outage {
-		return got[[]record.Outage](t)(s.History.Outages(ctx, account, since))
+		return got[[]record.Outage](t)(s.Attacks.Outages(ctx, account, since))
 	}
-	require.Empty(t, outages(Account, time.Time{}))
+	require.Empty(t, outages("acme", time.Time{}))
 	first := record.Outage{From: at.Add(-5 * time.Hour), Until: at.Add(-4 * time.Hour), Why: "the service answers with errors"}
 	second := record.Outage{From: at.Add(-3 * time.Hour), Until: at.Add(-2 * time.Hour)}
 	open := record.Outage{From: at.Add(-time.Hour), Why: "no token"}
 	for _, outage := range []record.Outage{second, first, open} {
-		s.Polled(t, Polled{At: at, Outage: outage})
+		s.polled(t, polled{At: at, Outage: outage})
 	}
-	require.Equal(t, []record.Outage{first, second, open}, outages(Account, time.Time{}))
-	require.Equal(t, []record.Outage{second, open}, outages(Account, first.Until.Add(time.Second)), "by their ends")
-	require.Equal(t, []record.Outage{open}, outages(Account, at), "it goes on")
-	require.Empty(t, outages(other, time.Time{}))
+	require.Equal(t, []record.Outage{first, second, open}, outages("acme", time.Time{}))
+	require.Equal(t, []record.Outage{second, open}, outages("acme", first.Until.Add(time.Second)), "by their ends")
+	require.Equal(t, []record.Outage{open}, outages("acme", at), "it goes on")
+	require.Empty(t, outages("other", time.Time{}))
 }
 
-func testStorms(t *testing.T, s Store) {
+func testStorms(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	older, newer := attack(apiclient.OwnID+"C1:1", at), attack(apiclient.OwnID+"C1:2", at)
 	early, late := attack("x:1", at), attack("x:2", at.Add(time.Minute))
 	storms := map[string]record.Storm{
 		older.ID: {Over: 10, Began: at, Grouped: 2, OwnCards: 1, Status: map[apiclient.Status]int{apiclient.StatusPartly: 2}}, newer.ID: {Began: at.Add(time.Minute)},
 	}
-	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{older, newer, early, late}, Storms: storms, In: map[string]string{early.ID: older.ID, late.ID: older.ID}})
+	s.polled(t, polled{At: at, Attacks: []apiclient.Attack{older, newer, early, late}, Storms: storms, In: map[string]string{early.ID: older.ID, late.ID: older.ID}})
 	known := func(a apiclient.Attack) record.KnownAttack {
-		return record.KnownAttack{ID: record.AttackID(Account, a.ID), Attack: a}
+		return record.KnownAttack{ID: record.AttackID("acme", a.ID), Attack: a}
 	}
 	require.Equal(t, []record.StormSeen{
 		{KnownAttack: known(newer), Storm: storms[newer.ID], SeenAt: at}, {KnownAttack: known(older), Storm: storms[older.ID], SeenAt: at},
-	}, got[[]record.StormSeen](t)(s.Storms.Storms(ctx, Account)))
+	}, got[[]record.StormSeen](t)(s.Attacks.Storms(ctx, "acme")))
 	require.Equal(t, []record.GroupedAttack{{KnownAttack: known(late), SeenAt: at}, {KnownAttack: known(early), SeenAt: at}},
-		got[[]record.GroupedAttack](t)(s.Storms.Grouped(ctx, Account, known(older).ID)), "the latest hit first")
-	require.Empty(t, got[[]record.GroupedAttack](t)(s.Storms.Grouped(ctx, Account, known(newer).ID)))
-	require.Empty(t, got[[]record.GroupedAttack](t)(s.Storms.Grouped(ctx, other, known(older).ID)))
-	require.Empty(t, got[[]record.StormSeen](t)(s.Storms.Storms(ctx, other)))
+		got[[]record.GroupedAttack](t)(s.Attacks.Grouped(ctx, "acme", known(older).ID)), "the latest hit first")
+	require.Empty(t, got[[]record.GroupedAttack](t)(s.Attacks.Grouped(ctx, "acme", known(newer).ID)))
+	require.Empty(t, got[[]record.GroupedAttack](t)(s.Attacks.Grouped(ctx, "other", known(older).ID)))
+	require.Empty(t, got[[]record.StormSeen](t)(s.Attacks.Storms(ctx, "other")))
 }

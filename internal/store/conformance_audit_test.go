@@ -1,4 +1,4 @@
-package storetest
+package store_test
 
 import (
 	"testing"
@@ -10,9 +10,9 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-func testAudit(t *testing.T, s Store) {
+func testAudit(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
-	require.Empty(t, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, Account, time.Time{})))
+	require.Empty(t, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, "acme", time.Time{})))
 	var want []record.AuditEntry
 	for i, line := range []string{"deny 203.0.113.7", "undo c1", "mute type=sqli"} {
 		e := entry(at, line)
@@ -23,48 +23,48 @@ func testAudit(t *testing.T, s Store) {
 		want = append(want, e)
 	}
 	elsewhere := entry(at, "status")
-	elsewhere.Account = other
+	elsewhere.Account = "other"
 	require.EqualValues(t, 1, got[int64](t)(s.Audit.Append(ctx, elsewhere)), "each account counts by itself")
-	drafted(t, s, func(l commands.Draft) {
+	s.drafted(t, func(l commands.Draft) {
 		e := entry(at, "deny 203.0.113.8")
-		n, err := l.SaveChanges(ctx, &e, nil, record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at})
+		n, err := l.SaveChanges(ctx, &e, nil, record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: at})
 		require.NoError(t, err)
 		require.EqualValues(t, 4, n, "with a change it is numbered all the same")
 		e.N = n
 		want = append(want, e)
 	})
-	require.Equal(t, []record.AuditEntry{want[3], want[2], want[1], want[0]}, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, Account, at.Add(-time.Second))), "the newest first")
-	require.Equal(t, want, trail(t, s, at.Add(-time.Second)), "the oldest first")
-	require.Empty(t, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, Account, at.Add(time.Hour))))
-	require.Empty(t, trail(t, s, at.Add(time.Hour)))
-	for e, err := range s.Audit.Trail(ctx, Account, at.Add(-time.Second)) {
+	require.Equal(t, []record.AuditEntry{want[3], want[2], want[1], want[0]}, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, "acme", at.Add(-time.Second))), "the newest first")
+	require.Equal(t, want, s.trail(t, at.Add(-time.Second)), "the oldest first")
+	require.Empty(t, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, "acme", at.Add(time.Hour))))
+	require.Empty(t, s.trail(t, at.Add(time.Hour)))
+	for e, err := range s.Audit.Trail(ctx, "acme", at.Add(-time.Second)) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, e.N)
 		break // it may be left at any entry
 	}
 }
 
-func trail(t *testing.T, s Store, since time.Time) (all []record.AuditEntry) {
+func (s conforming) trail(t *testing.T, since time.Time) (all []record.AuditEntry) {
 	t.Helper()
-	for e, err := range s.Audit.Trail(t.Context(), Account, since) {
+	for e, err := range s.Audit.Trail(t.Context(), "acme", since) {
 		require.NoError(t, err)
 		all = append(all, e)
 	}
 	return all
 }
 
-func testSpoiled(t *testing.T, s Store) {
+func testSpoiled(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	_, err := s.Audit.Append(ctx, entry(at, "first"))
 	require.NoError(t, err)
-	s.Spoil(t, at)
+	s.spoil(t)
 	_, err = s.Audit.Append(ctx, entry(at, "third"))
 	require.NoError(t, err)
-	_, err = s.Audit.Entries(ctx, Account, at.Add(-time.Second))
+	_, err = s.Audit.Entries(ctx, "acme", at.Add(-time.Second))
 	require.ErrorIs(t, err, record.ErrBadEntry)
 	var numbers []int64
 	bad := 0
-	for e, err := range s.Audit.Trail(ctx, Account, at.Add(-time.Second)) {
+	for e, err := range s.Audit.Trail(ctx, "acme", at.Add(-time.Second)) {
 		numbers = append(numbers, e.N)
 		if err != nil {
 			require.ErrorIs(t, err, record.ErrBadEntry)

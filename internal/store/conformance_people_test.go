@@ -1,0 +1,153 @@
+package store_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// mute is one that holds for an hour.
+func mute(id string, at time.Time) record.Mute {
+	return record.Mute{ID: id, Account: "acme", Type: "sqli", Until: at.Add(time.Hour), By: ann()}
+}
+
+func testTriage(t *testing.T, s conforming) {
+	at, ctx := now(), t.Context()
+	said := record.Triage{
+		Owner:   &record.Owner{ID: "U2", Name: "Bob", Since: at, By: ann(), From: "U1", Note: "n1"},
+		Verdict: &record.Verdict{Is: "test", By: ann(), At: at},
+		Notes:   []record.Note{{ID: "n1", By: ann(), At: at, Text: "ours:\n\"pen\" <test> \u202e"}},
+	}
+	one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
+	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, "acme", one)))
+	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")))
+	s.drafted(t, func(l commands.Draft) {
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{one: said}))
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: {Notes: said.Notes}}))
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: said}))
+		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m2", at), mute("m1", at)}, one))
+	})
+	require.Equal(t, said, got[record.Triage](t)(s.Triage.TriageOf(ctx, "acme", one)))
+	require.Equal(t, map[string]record.Triage{one: said, two: said}, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, "acme")))
+	require.Equal(t, []record.Mute{mute("m2", at), mute("m1", at)}, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")), "as they were given")
+	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, "other", one)))
+	require.Empty(t, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, "other")))
+	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "other")))
+	s.drafted(t, func(l commands.Draft) { require.NoError(t, l.SaveMutes(ctx, nil)) })
+	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")))
+}
+
+func testContext(t *testing.T, s conforming) {
+	at, ctx := now(), t.Context()
+	known := func(account string) record.AccountContext {
+		return got[record.AccountContext](t)(s.Triage.AccountContext(ctx, account))
+	}
+	require.Equal(t, record.AccountContext{}, known("acme"))
+	protected := []record.Protected{
+		{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: ann(), At: at},
+		{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenyApproval},
+	}
+	counted := map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
+	s.polled(t, polled{At: at, Sources: counted})
+	s.drafted(t, func(l commands.Draft) {
+		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
+		require.NoError(t, l.SaveLocked(ctx, at))
+		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m1", at)}))
+	})
+	require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: at, Sources: counted, Mutes: []record.Mute{mute("m1", at)}}, known("acme"))
+	require.Equal(t, record.AccountContext{}, known("other"))
+	s.drafted(t, func(l commands.Draft) {
+		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
+		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
+		require.NoError(t, l.SaveMutes(ctx, nil))
+	})
+	require.Equal(t, record.AccountContext{Protected: protected[1:], Sources: counted}, known("acme"))
+}
+
+func testPermissions(t *testing.T, s conforming) {
+	at, ctx := now(), t.Context()
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, "acme")))
+	loss := record.PermissionLoss{Account: "acme", Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists},
+		Refused: []record.RefusedChange{{Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7", By: ann(), At: at}}}
+	for range 2 { // the second is in the place of the first
+		s.drafted(t, func(l commands.Draft) { require.NoError(t, l.SavePermissionLoss(ctx, loss)) })
+		require.Equal(t, loss, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, "acme")))
+		loss.Until, loss.Revision = at.Add(time.Minute), 2
+	}
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, "other")))
+}
+
+func testBasis(t *testing.T, s conforming) {
+	at, ctx := now(), t.Context()
+	attack := record.AttackID("acme", "x:1")
+	basis := func(attack string) record.Basis {
+		b, _, err := s.Ledger.Begin(ctx, "acme", attack)
+		require.NoError(t, err)
+		return b
+	}
+	nothing := basis(attack)
+	require.Empty(t, nothing.Changes)
+	nothing.Changes = nil
+	require.Equal(t, record.Basis{Attack: attack}, nothing)
+	known := apiclient.Attack{ID: "x:1", Type: "sqli", Hits: apiclient.Known(7)}
+	s.polled(t, polled{At: at, Attacks: []apiclient.Attack{known}})
+	loss := record.PermissionLoss{Account: "acme", Since: at, Revision: 1, Status: 403}
+	said := record.Triage{Owner: &record.Owner{ID: "U2", Name: "Bob", Since: at, By: ann()}}
+	s.save(t, record.Change{ID: "c1", Account: "acme", AttackID: attack, At: at, State: record.StateDone, Until: at.Add(time.Hour)})
+	s.drafted(t, func(l commands.Draft) {
+		require.NoError(t, l.SavePermissionLoss(ctx, loss))
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{attack: said}))
+		require.NoError(t, l.SaveLocked(ctx, at))
+	})
+	whole := basis(attack)
+	seen, ok, err := s.Attacks.LastObservation(ctx, "acme", attack)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, record.Basis{
+		Changes: got[[]record.Change](t)(s.Ledger.Changes(ctx, "acme")), Context: record.AccountContext{RulesLockedAt: at}, Loss: loss, Attack: attack, Known: known, Triage: said, Observed: seen,
+	}, whole)
+	require.Len(t, whole.Changes, 1)
+	whole.Attack, whole.Known, whole.Triage, whole.Observed = "", apiclient.Attack{}, record.Triage{}, record.Observation{}
+	require.Equal(t, whole, basis(""), "of a change that is about no attack")
+}
+
+func testDrills(t *testing.T, s conforming) {
+	at, ctx := now(), t.Context()
+	require.Equal(t, 1, got[int](t)(s.Drills.Serving(ctx)))
+	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, "acme")))
+	d := record.Drill{
+		ID: "d1", Account: "acme", By: ann(), At: at, Page: true, Cards: []record.DrillCard{{Channel: "C1", Mention: "S1", Pager: "everything"}},
+	}
+	for range 2 { // the second is in the place of the first
+		s.drafted(t, func(l commands.Draft) { require.NoError(t, l.SaveDrill(ctx, d)) })
+		require.Equal(t, d, got[record.Drill](t)(s.Drills.Drill(ctx, "acme")))
+		by := ann()
+		d.Cards[0].By, d.Cards[0].After = &by, time.Minute
+	}
+	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, "other")))
+}
+
+func testEfficacy(t *testing.T, s conforming) {
+	at, ctx := now(), t.Context()
+	found := func(account string) map[string]record.Efficacy {
+		return got[map[string]record.Efficacy](t)(s.Ledger.Efficacy(ctx, account))
+	}
+	require.Empty(t, found("acme"))
+	ch := record.Change{ID: "c1", Account: "acme", AttackID: "a1", State: record.StateDone, At: at}
+	seen := record.Efficacy{
+		Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: at, Last: at.Add(time.Minute)}}}, Finding: record.Working, At: at.Add(time.Hour),
+	}
+	without := efficacy.Judgement{Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
+	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{{Change: ch, Efficacy: record.Efficacy{Finding: record.NotYet}}, without}))
+	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{{Change: ch, Efficacy: seen}}))
+	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Efficacy}, found("acme"))
+	require.Empty(t, found("other"))
+}
