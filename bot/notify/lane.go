@@ -209,7 +209,8 @@ func (q *queue) anyUrgent(than *queued) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var others []*queued
-	if next := q.next(q.lanes[laneOf(than.Event)]); next != nil {
+	// A parked event stays as urgent as what waits for it. Where it would be taken first again, it has nothing to wait for.
+	if next := q.next(q.lanes[laneOf(than.Event)]); next != nil && (!than.parked || before(next, than)) {
 		others = append(others, next)
 	}
 	if !than.parked { // else what is about the same waits for it

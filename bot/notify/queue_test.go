@@ -270,6 +270,29 @@ func TestAnIncidentGoesAheadOfItsAttacksCard(t *testing.T) {
 	require.Nil(t, picks(q), "the card waits for it")
 }
 
+// A card in doubt is as urgent as the reply that waits for it. It yields to what goes first, and not to what it would be
+// taken before again: that would go round for ever, and nothing more would be posted to the channel.
+func TestACardInDoubtYieldsOnlyToWhatGoesFirst(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1_800_000_000, 0)
+	event := func(id string, kind record.EventKind, attack string, at time.Time) record.Event {
+		p := record.AttackChanged{Attack: apiclient.Attack{ID: attack}}
+		return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, At: at, Payload: p}
+	}
+	q := newQueue(New(Config{}), "acme")
+	q.add([]record.Event{event("card", record.NewAttack, "x:1", at)})
+	card := picks(q)
+	card.parked = true
+	reply, another := event("its reply", record.Worsened, "x:1", at.Add(time.Second)), event("another", record.Worsened, "x:2", at.Add(2*time.Second))
+	q.add([]record.Event{reply, another})
+	q.putBack(card)
+	taken := picks(q)
+	require.Equal(t, "card", taken.ID, "it is as urgent as its reply, and older than the other one")
+	require.False(t, q.anyUrgent(taken))
+	q.add([]record.Event{event("incident", record.NewIncident, "x:3", at.Add(3*time.Second))})
+	require.True(t, q.anyUrgent(taken))
+}
+
 // One message that Slack never takes, for an unknown reason, doesn't hold up others.
 func TestWhatSlackRefusesHoldsUpNothingElse(t *testing.T) {
 	t.Parallel()
