@@ -50,7 +50,7 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 		err = shown(ctx, e, f, first)
 	}
 	if err == nil {
-		err = n.takeOff(ctx, e, f, p, first)
+		err = n.takeOff(ctx, e, f, first)
 	}
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 }
 
 // takeOff takes an event off the outbox whose posts were sent. Where the first of them is the event's own message, or a card, its place is recorded with that.
-func (n *Notifier) takeOff(ctx context.Context, e record.Event, f facts, p plan, first delivered) error {
+func (n *Notifier) takeOff(ctx context.Context, e record.Event, f facts, first delivered) error {
 	switch {
 	case first.post.card:
 		return n.recordCard(ctx, e, f, first)

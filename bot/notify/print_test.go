@@ -58,7 +58,7 @@ func TestAnEventIsPrintedBeforeItIsPosted(t *testing.T) {
 		box := newOneAttack(state)
 		box.waits = []record.Event{e}
 		cfg.Stores, cfg.Lines = box.stores(), &second
-	}, func(n *Notifier, _ *choosy) { after(time.Minute) })
+	}, func(*Notifier, *choosy) { after(time.Minute) })
 	require.Equal(t, printed(t, &first), printed(t, &second))
 }
 

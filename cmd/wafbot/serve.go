@@ -38,13 +38,13 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
 	log.Info("listening", "address", l.Addr().String(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
 	again.listener = l
 	err = serve(ctx, cfg, l, botOptions{log: log, audit: &lineWriter{out: t.out}, restarts: again})
-	switch {
-	case !errors.Is(err, errRestart):
+	if !errors.Is(err, errRestart) {
 		return err
-	case ctx.Err() != nil: // it was to stop, too
-		return nil
 	}
-	return t.again(again.next)
+	if ctx.Err() == nil { // else it was to stop, too
+		err = t.again(again.next)
+	}
+	return unlessStopped(ctx, err)
 }
 
 // botOptions are what a bot gets beside its configuration.

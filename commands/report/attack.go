@@ -22,7 +22,7 @@ func AttackLines(c *call.Call, k record.KnownAttack) (lines []text.Text) {
 }
 
 // Details are what an attack's card has no room for: how its hits came, the mode, and why a button is missing.
-func Details(c *call.Call, s call.Situation) (lines []text.Text) {
+func Details(s call.Situation) (lines []text.Text) {
 	if s.ListsReadAt.IsZero() {
 		return append(lines, text.New("Which buttons would help is unknown: the service doesn't answer"))
 	}

@@ -64,7 +64,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 		res.Lines = append(res.Lines, text.New("• ", describe.Row(ch, efficacy.Line(now, ch))))
 	}
 	if !isOne {
-		res.Lines = append(res.Lines, report.Details(c, now)...)
+		res.Lines = append(res.Lines, report.Details(now)...)
 	}
 	// The newest first, and last of all: of a hundred notes a message of a chat holds some.
 	for _, n := range slices.Backward(row.Triage.Notes) {
