@@ -6,6 +6,9 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
@@ -17,6 +20,14 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
+
+// Verbs knows what a line is before it is run; *commands.Runner is one.
+type Verbs interface {
+	Changes(l record.Line) bool
+	Missing(l record.Line, attack string) bool
+	Fillable(l record.Line) bool
+	InThread(l record.Line, attack string) record.Line
+}
 
 // Runner carries out what people ask for; *commands.Runner is one.
 type Runner interface {
@@ -30,21 +41,17 @@ type Runner interface {
 	Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool, left text.Text)
 }
 
-// Verbs knows what a line is before it is run; *commands.Runner is one.
-type Verbs interface {
-	Changes(l record.Line) bool
-	Missing(l record.Line, attack string) bool
-	Fillable(l record.Line) bool
-	InThread(l record.Line, attack string) record.Line
-}
-
 // Inbox takes deliveries once and keeps those that change something until they are carried out.
 type Inbox interface {
+	// Ping reports whether it can be written.
+	Ping(ctx context.Context) error
 	// Accept writes work down under the names of its delivery; fresh is false if one of them was known already. Work of one lane is carried out in order.
 	// If the lane is full, nothing is written down, and waiting is how many wait in it; else it is 0. After an error the outcome is unknown.
 	Accept(ctx context.Context, work []byte, lane record.Lane, names ...string) (fresh bool, waiting int, err error)
 	// First reports whether a user's delivery comes for the first time.
 	First(ctx context.Context, user string, names ...string) (bool, error)
+	// Work hands over what was accepted, each lane's oldest first, until its context ends.
+	Work(ctx context.Context, handle func(Piece)) error
 }
 
 // Piece is work that was handed over; *store.Piece is one.
@@ -75,47 +82,91 @@ type Notifier interface {
 	Drawn(ctx context.Context, account, attack string) (c card.Card, known bool, err error)
 }
 
-// Config is what a Bot works with. Slack, Runner, Verbs, Notifier, Inbox, Cards and Accounts must be set, and Secret or Slack's app token.
+// Config is what a Server works with. Slack, Runner, Verbs, Notifier, Inbox, Cards and Accounts must be set, and
+// Secret, or Links and Slack's app token.
 type Config struct {
-	Workspace string // its name; "": it is the only one
-	Slack     *slackconn.Client
-	Secret    apiclient.Secret // signs Slack's requests; "": none are received over HTTP
-	Runner    Runner
-	Verbs     Verbs
-	Notifier  Notifier
-	Inbox     Inbox
-	Cards     Cards
-	Accounts  []notify.Account
-	Command   string           // the slash command, for messages that name it
-	Metrics   *metrics.Metrics // nil: counted for nobody
-	Log       *slog.Logger     // nil: discarded
-	Clocks    *clock.Clocks    // nil: this machine's
+	Slack    *slackconn.Client
+	Secret   apiclient.Secret // signs Slack's requests; "": none are received over HTTP
+	Links    slackconn.Links  // shares the app's Socket Mode links among the replicas
+	Runner   Runner
+	Verbs    Verbs
+	Notifier Notifier
+	Inbox    Inbox
+	Cards    Cards
+	Accounts []notify.Account
+	Command  string // the slash command, for messages that name it
+
+	Pagers        Pagers                                  // nil: none acknowledges
+	Webhooks      func() map[string]string                // those that don't take events, and why; nil: there are none
+	Broken        func() map[string]string                // sources whose files can't be read, and why; nil: there are no files
+	Configuration func() Configuration                    // how it stands; nil: it isn't shown
+	State         func(ctx context.Context) metrics.State // for /metrics, but for what the Server knows; nil: nothing
+	Metrics       *metrics.Metrics                        // nil: counted for nobody
+	Log           *slog.Logger                            // nil: discarded
+	Clocks        *clock.Clocks                           // nil: this machine's
 }
 
-// Bot receives what people click and type in one workspace, and shows them what happens. It knows the accounts of that workspace alone.
-type Bot struct {
+// Server receives what people click and type, over HTTP and Socket Mode, and shows them what happens. It serves health
+// and metrics, too.
+type Server struct {
 	cfg      Config
 	log      *sampledLog
 	requests *requests
 	ingress  *ingress
 	worker   *worker
-	readings sync.Map // account → how far its rebuild is
+	socket   *slackconn.Socket
+	large    chan struct{} // bodies that are being read beyond their first freeBody
+	readings sync.Map      // account → how far its rebuild is
 }
 
 // Rebuilding has /readyz show how far the rebuild of an account's state is; "": it is over.
-func (b *Bot) Rebuilding(account, progress string) { b.readings.Store(account, progress) }
+func (s *Server) Rebuilding(account, progress string) { s.readings.Store(account, progress) }
 
-// New makes a Bot. It stands behind a Front.
-func New(cfg Config) *Bot {
+// New makes a Server. It receives nothing yet.
+func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
-	b := &Bot{cfg: cfg, log: newSampledLog(cfg.Log)}
-	answers := &answers{&b.cfg, b.log, make(chan struct{}, maxDraws)}
-	b.requests = &requests{cfg: &b.cfg, log: b.log, answers: answers, overload: cfg.Metrics.DroppedReads, open: make(chan struct{}, maxReads), homes: homes{next: map[string]*reply{}}}
-	forms := &forms{&b.cfg, b.requests, answers}
-	b.ingress = &ingress{&b.cfg, b.log, b.requests, forms}
-	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, turns: newTurns()}
-	return b
+	s := &Server{cfg: cfg, log: &sampledLog{log: cfg.Log}, large: make(chan struct{}, maxLarge)}
+	answers := &answers{&s.cfg, s.log, make(chan struct{}, maxDraws)}
+	s.requests = &requests{
+		cfg: &s.cfg, log: s.log, answers: answers, open: make(chan struct{}, maxReads), homes: homes{next: map[string]*reply{}},
+	}
+	forms := &forms{&s.cfg, s.requests, answers}
+	s.ingress = &ingress{&s.cfg, s.log, s.requests, forms}
+	s.worker = &worker{cfg: &s.cfg, answers: answers, forms: forms, turns: newTurns()}
+	s.socket = slackconn.NewSocket(slackconn.SocketConfig{
+		Slack: cfg.Slack, Links: cfg.Links, Handler: s.ingress, Log: cfg.Log,
+		Opens: cfg.Metrics.SocketOpens, Acknowledged: cfg.Metrics.Acknowledged,
+	})
+	return s
+}
+
+// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an
+// error if Slack refuses the token for good from the beginning.
+func (s *Server) Receive(ctx context.Context) error { return s.socket.Receive(ctx) }
+
+// Linked reports whether a Socket Mode link can receive.
+func (s *Server) Linked() bool {
+	open, _ := s.socket.State()
+	return open > 0
+}
+
+// Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
+func (s *Server) Drain(ctx context.Context) { s.requests.wait(ctx) }
+
+// logEvery is how often a warning is logged again that a flood repeats.
+const logEvery = 5 * time.Second
+
+// sampledLog logs what a flood repeats: a warning of each cause every five seconds at most.
+type sampledLog struct {
+	log    *slog.Logger
+	causes sync.Map // words → *rate.Sometimes
+}
+
+// warn logs a warning. Its words are the cause, of which there are few; what differs is in the attributes.
+func (s *sampledLog) warn(ctx context.Context, words string, attributes ...any) {
+	of, _ := s.causes.LoadOrStore(words, &rate.Sometimes{Interval: logEvery})
+	of.(*rate.Sometimes).Do(func() { s.log.WarnContext(ctx, words, attributes...) })
 }

@@ -22,13 +22,13 @@ import (
 )
 
 // deliverEvent delivers an event with a message, and waits until it was answered.
-func deliverEvent(t *testing.T, b *lone, id string, m map[string]any) {
+func deliverEvent(t *testing.T, b *Server, id string, m map[string]any) {
 	t.Helper()
 	deliverEventAt(t, b, time.Now(), id, m)
 }
 
 // deliverEventAt is deliverEvent by a clock of Slack's that says at.
-func deliverEventAt(t *testing.T, b *lone, at time.Time, id string, m map[string]any) {
+func deliverEventAt(t *testing.T, b *Server, at time.Time, id string, m map[string]any) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"type": "event_callback", "event_id": id, "event": m})
 	require.NoError(t, err)
@@ -195,7 +195,7 @@ func TestTheTeamOfAMessageIsItsAuthors(t *testing.T) {
 		d, _ := newDirectory()
 		client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}})
 		store, runner := newLinkStore(), &watcher{slack: client}
-		b := alone(Config{Slack: client, Secret: signingSecret, Inbox: store, Runner: runner, Verbs: runner})
+		b := alone(Config{Slack: client, Secret: signingSecret, Inbox: store, Runner: runner})
 		m := wrote("U0ROB", "1795000000.000100", "status")
 		maps.Copy(m, c.fields)
 		deliverEvent(t, b, "Ev1", m)
@@ -213,7 +213,7 @@ func TestDeliveriesOfAnotherAppAreRefused(t *testing.T) {
 	log, slackEnd := &lines{}, &heard{texts: map[string][]string{}}
 	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}})
 	store, runner := newLinkStore(), &watcher{slack: client}
-	b := alone(Config{Slack: client, Secret: signingSecret, Inbox: store, Runner: runner, Verbs: runner, Log: slog.New(slog.NewTextHandler(log, nil))})
+	b := alone(Config{Slack: client, Secret: signingSecret, Inbox: store, Runner: runner, Log: slog.New(slog.NewTextHandler(log, nil))})
 	n := 0
 	sends := func(app string) {
 		n++

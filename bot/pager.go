@@ -51,19 +51,12 @@ type pagerEvent struct {
 // pagerAcknowledged is the one kind of event that does something.
 const pagerAcknowledged = "incident.acknowledged"
 
-// pagerServer receives what pagers send over HTTP.
-type pagerServer struct {
-	receiver
-
-	pagers Pagers
-	botOf  func(account string) *Bot // of its workspace; nil: there is none
-}
-
-// receive takes what a pager sends: that somebody acknowledged a call acknowledges the attack. As Slack's requests, it is read only if its headers may be the pager's. It isn't
-// dated: what is replayed finds a call that pages nobody any more.
-func (s *pagerServer) receive(w http.ResponseWriter, r *http.Request) {
+// pager takes what a pager sends: that somebody acknowledged a call acknowledges the attack. As Slack's requests, it is
+// read only if its headers may be the pager's. It isn't dated: what is replayed finds a call that pages nobody any
+// more.
+func (s *Server) pager(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	secret := s.pagers.Secret(name)
+	secret := s.cfg.Pagers.Secret(name)
 	switch {
 	case secret == "":
 		http.NotFound(w, r)
@@ -96,7 +89,7 @@ func (s *pagerServer) receive(w http.ResponseWriter, r *http.Request) {
 }
 
 // readPager reads the body of a request that is signed with the pager's secret.
-func (s *pagerServer) readPager(w http.ResponseWriter, r *http.Request, secret apiclient.Secret) ([]byte, error) {
+func (s *Server) readPager(w http.ResponseWriter, r *http.Request, secret apiclient.Secret) ([]byte, error) {
 	var signatures [][]byte
 	for one := range strings.SplitSeq(r.Header.Get(headerPagerSignature), ",") {
 		words, of := strings.CutPrefix(strings.TrimSpace(one), "v1=")
@@ -108,7 +101,7 @@ func (s *pagerServer) readPager(w http.ResponseWriter, r *http.Request, secret a
 	if len(signatures) == 0 {
 		return nil, fmt.Errorf("%w: no signature of version v1", errForged)
 	}
-	body, err := s.bodies.read(w, r)
+	body, err := s.read(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -125,21 +118,20 @@ func (s *pagerServer) readPager(w http.ResponseWriter, r *http.Request, secret a
 }
 
 // acknowledged stores, once for each event, that somebody acknowledged the attack of a call. From then on it is a line like any other.
-func (s *pagerServer) acknowledged(ctx context.Context, pager string, e pagerEvent, body []byte) error {
-	account, attack, err := s.pagers.Called(ctx, pager, e.Event.Data.Key)
+func (s *Server) acknowledged(ctx context.Context, pager string, e pagerEvent, body []byte) error {
+	account, attack, err := s.cfg.Pagers.Called(ctx, pager, e.Event.Data.Key)
 	if err != nil {
 		return err
 	}
-	b := s.botOf(account)
-	if attack == "" || b == nil {
+	if attack == "" || !s.cfg.hasAccount(account) {
 		s.log.warn(ctx, "a pager acknowledged a call that isn't wafbot's, or that pages nobody any more", "pager", pager)
 		return nil
 	}
 	sum := sha256.Sum256([]byte(pager + "\x00" + cmp.Or(e.Event.ID, string(body))))
 	who := e.Event.Agent
-	req := request{Version: workVersion, Workspace: b.cfg.Workspace, names: []string{"pager " + hex.EncodeToString(sum[:])}}
+	req := request{Version: workVersion, names: []string{"pager " + hex.EncodeToString(sum[:])}}
 	req.Invocation = call.Invocation{
-		ID: req.names[0], At: b.cfg.Clocks.Now(), Account: account,
+		ID: req.names[0], At: s.cfg.Clocks.Now(), Account: account,
 		Actor: record.Actor{
 			ID: "pagerduty:" + text.Cut(cmp.Or(who.ID, pager), maxPagerName), Name: "PagerDuty: " + text.Cut(cmp.Or(who.Summary, pager), maxPagerName), Via: record.ViaPager,
 		},
@@ -152,7 +144,7 @@ func (s *pagerServer) acknowledged(ctx context.Context, pager string, e pagerEve
 	if err != nil {
 		return fmt.Errorf("write acknowledgement: %w", err)
 	}
-	_, waiting, err := b.cfg.Inbox.Accept(ctx, work, b.cfg.laneOf(req.Invocation), req.names...)
+	_, waiting, err := s.cfg.Inbox.Accept(ctx, work, s.cfg.laneOf(req.Invocation), req.names...)
 	if err == nil && waiting > 0 {
 		err = errors.New("too many of one person at once")
 	}

@@ -96,12 +96,12 @@ func (m *sharedMarks) set(f func(m *sharedMarks)) {
 }
 
 // replica is a bot that shares the cache versions with other replicas.
-func (d *directory) replica(m *sharedMarks, log io.Writer) *lone {
+func (d *directory) replica(m *sharedMarks, log io.Writer) *Server {
 	store := newLinkStore()
 	return alone(Config{
 		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
 		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Roles: policy.Roles{Responders: []string{"S0ONCALL"}}}}}, Secret: signingSecret,
-		Inbox: store, Runner: noRunner{}, Verbs: noRunner{},
+		Inbox: store, Runner: noRunner{},
 	})
 }
 
@@ -109,7 +109,7 @@ func newDirectory() (*directory, *sharedMarks) {
 	return &directory{members: `["U0ROB"]`}, &sharedMarks{marks: map[string]int{}}
 }
 
-func isIn(t *testing.T, b *lone, want bool) {
+func isIn(t *testing.T, b *Server, want bool) {
 	t.Helper()
 	in, err := b.cfg.Slack.Groups(t.Context(), "U0ROB", []string{"S0ONCALL"})
 	require.NoError(t, err)
@@ -160,7 +160,7 @@ func TestUserEventInvalidatesEveryReplica(t *testing.T) {
 	t.Parallel()
 	d, m := newDirectory()
 	one, other := d.replica(m, io.Discard), d.replica(m, io.Discard)
-	full := func(b *lone) bool {
+	full := func(b *Server) bool {
 		_, _, full, err := b.cfg.Slack.Member(t.Context(), "T0OURS", "U0ROB")
 		require.NoError(t, err)
 		return full

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
@@ -33,7 +31,6 @@ const workVersion = 1
 // request is a line that a user typed or clicked, with where to answer. It is stored as JSON.
 type request struct {
 	Version     int             `json:"version,omitempty"`
-	Workspace   string          `json:"workspace,omitempty"` // its name, where there are several
 	Invocation  call.Invocation `json:"invocation"`
 	Channel     string          `json:"channel,omitempty"`
 	MessageTS   string          `json:"message_ts,omitempty"` // of the message with the button
@@ -84,11 +81,10 @@ type requests struct {
 	cfg      *Config
 	log      *sampledLog
 	answers  *answers
-	overload prometheus.Counter
 	open     chan struct{}
 	waiting  atomic.Int64
 	homes    homes
-	notified notified
+	notified sync.Map // who was notified in the last minute that a request was dropped
 	wg       sync.WaitGroup
 }
 
@@ -110,7 +106,7 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 		r.read(req)
 		return nil
 	}
-	req.Version, req.Workspace = workVersion, r.cfg.Workspace
+	req.Version = workVersion
 	waiting := 0
 	work, err := json.Marshal(req)
 	if err == nil {
@@ -242,6 +238,30 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		default:
 			r.answers.answer(ctx, made.to, made.msg)
 		}
+	})
+}
+
+// Who is notified that a request was dropped: a person once in a minute.
+const (
+	notifiedAgain = time.Minute
+	notifyWithin  = 10 * time.Second
+)
+
+// drop drops a request for which there is no room, and notifies who asked, who would wait for an answer. That is tried
+// once.
+func (r *requests) drop(req request) {
+	r.cfg.Metrics.DroppedReads.Inc()
+	r.log.warn(req.within(context.Background()), "too many requests at once", "user", req.Invocation.Actor.ID)
+	who := [2]string{req.Invocation.Actor.Team, req.Invocation.Actor.ID}
+	if _, lately := r.notified.LoadOrStore(who, nil); lately {
+		return
+	}
+	time.AfterFunc(notifiedAgain, func() { r.notified.Delete(who) })
+	r.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(req.within(context.Background()), notifyWithin)
+		defer cancel()
+		r.answers.send(ctx, req, say(text.New("Not done: too many requests are under way. Send it again in a minute; ",
+			"until then others of yours may be dropped without a word")))
 	})
 }
 

@@ -50,7 +50,7 @@ func TestLanes(t *testing.T) {
 		for want, accounts := range map[string][]notify.Account{"one": accountsNamed("acme"), "many": accountsNamed("acme", "globex")} {
 			lane := map[string]record.Lane{"one": c.one, "many": c.many}[want]
 			inbox := &accepted{}
-			b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: inbox, Runner: changer{}, Verbs: changer{}, Accounts: accounts})
+			b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: inbox, Runner: changer{}, Accounts: accounts})
 			require.Nil(t, b.requests.store(t.Context(), c.req))
 			require.Equal(t, []record.Lane{lane}, inbox.lanes, "%s of %s accounts", c.req.Invocation.Line, want)
 		}
@@ -59,7 +59,7 @@ func TestLanes(t *testing.T) {
 
 func TestAPersonWithTooManyLinesIsToldSo(t *testing.T) {
 	t.Parallel()
-	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{waiting: 64}, Runner: changer{}, Verbs: changer{}})
+	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{waiting: 64}, Runner: changer{}})
 	failed := b.requests.store(t.Context(), slashed("U1", "", record.Line{Name: "undo"}))
 	require.NotNil(t, failed)
 	require.Contains(t, failed.Text, "Not done: 64 of your lines wait already")
@@ -86,7 +86,7 @@ func (f *firsts) First(_ context.Context, _ string, names ...string) (bool, erro
 func TestWhatIsRefusedAnywayIsNotStored(t *testing.T) {
 	t.Parallel()
 	inbox := &firsts{came: make(chan []string, 1)}
-	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: inbox, Runner: refuser{}, Verbs: refuser{}})
+	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: inbox, Runner: refuser{}})
 	req := slashed("U1", "", record.Line{Name: "deny", Keys: map[string]string{"reason": strings.Repeat("B", 35_000)}})
 	req.names = []string{"d1"}
 	require.Nil(t, b.requests.store(t.Context(), req))
@@ -100,7 +100,7 @@ func TestALongLineIsLoggedCut(t *testing.T) {
 	t.Parallel()
 	log, store := &lines{}, newLinkStore()
 	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &heard{texts: map[string][]string{}}}})
-	b := alone(Config{Slack: client, Secret: signingSecret, Inbox: store, Runner: noRunner{}, Verbs: noRunner{}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	b := alone(Config{Slack: client, Secret: signingSecret, Inbox: store, Runner: noRunner{}, Log: slog.New(slog.NewTextHandler(log, nil))})
 	require.Equal(t, http.StatusOK, sendForm(t, b, "/slack/commands", url.Values{"text": {"attack " + strings.Repeat("B", 35_000)}, "user_id": {"U0ROB"}, "response_url": {"https://hooks.slack.com/rob"}}))
 	b.Drain(t.Context())
 	logged := log.of("carry out request")
@@ -121,10 +121,10 @@ func TestWhatIsUnansweredSendsNothing(t *testing.T) {
 	slackEnd, store := &heard{texts: map[string][]string{}}, newLinkStore()
 	one := &inbox{request: request{ResponseURL: "https://hooks.slack.com/rob"}}
 	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}})
-	reads := alone(Config{Slack: client, Secret: signingSecret, Inbox: store, Runner: silent{}, Verbs: silent{}})
+	reads := alone(Config{Slack: client, Secret: signingSecret, Inbox: store, Runner: silent{}})
 	require.Equal(t, http.StatusOK, sendForm(t, reads, "/slack/commands", url.Values{"text": {"status"}, "user_id": {"U0ROB"}, "response_url": {"https://hooks.slack.com/rob"}}))
 	reads.Drain(t.Context())
-	works := alone(Config{Slack: client, Inbox: one, Runner: silent{}, Verbs: silent{}})
+	works := alone(Config{Slack: client, Inbox: one, Runner: silent{}})
 	require.NoError(t, works.Work(t.Context(), t.Context()))
 	require.Contains(t, one.heard(), "done")
 	require.Empty(t, slackEnd.at("/rob"))
@@ -149,7 +149,7 @@ func TestWhatIsNoLineOfAStranger(t *testing.T) {
 	t.Parallel()
 	slackEnd, store := &heard{texts: map[string][]string{}}, newLinkStore()
 	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}})
-	b := alone(Config{Slack: client, Secret: signingSecret, Inbox: store, Runner: knowing{}, Verbs: knowing{}})
+	b := alone(Config{Slack: client, Secret: signingSecret, Inbox: store, Runner: knowing{}})
 	for line, why := range map[string]string{"dney 203.0.113.7": "no command", `note "never closed`: "closed"} {
 		for user, says := range map[string]string{"U0ROB": why, "U0EVE": "no role"} {
 			path := "/" + user + strconv.Itoa(len(line))

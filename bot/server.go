@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,35 +17,77 @@ import (
 	"time"
 
 	"github.com/slack-go/slack"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/internal/metrics"
 )
 
-// receiver reads requests over HTTP that may be anybody's.
-type receiver struct {
-	log     *sampledLog
-	metrics *metrics.Metrics
-	bodies  *bodies // of all receivers
+// Times of a request over HTTP.
+const (
+	requestWithin  = 3 * time.Second  // it is read to its end: Slack waits no longer for the acknowledgement
+	responseWithin = 10 * time.Second // it is answered
+	stopWithin     = 3 * time.Second  // requests under way, when serving ends
+)
+
+// What strangers can have wafbot hold, in bytes: each connection costs about 40 kB with the largest headers. Together
+// the bodies hold at most maxLarge times maxBody, and maxConnections times freeBody beyond it, 48 MiB: the beginning of
+// a body, which is all of what Slack usually sends, needs no room, so that large ones can't keep it out.
+const (
+	maxConnections = 1024
+	maxHeaders     = 16 << 10 // Slack's have 1 kB
+	maxBody        = 1 << 20
+	freeBody       = 16 << 10
+	maxLarge       = 32 // bodies over freeBody at once
+)
+
+// Serve receives over HTTP until the context ends. Where there are too many connections, new ones wait. A stranger
+// holds one for three seconds at most, or until it is answered: whoever stalls keeps Slack and the probes out for no
+// longer.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler: s.handler(), MaxHeaderBytes: maxHeaders,
+		ReadTimeout: requestWithin, WriteTimeout: responseWithin,
+	}
+	server.SetKeepAlivesEnabled(false) // a request on an idle connection that a stop closes would be lost
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		// A listener that is shared is closed by whoever stops first.
+		err := server.Serve(netutil.LimitListener(l, maxConnections))
+		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-ctx.Done()
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+		defer cancel()
+		return server.Shutdown(stop)
+	})
+	return g.Wait()
 }
 
-// counting is the same that counts elsewhere.
-func (s receiver) counting(m *metrics.Metrics) receiver {
-	s.metrics = m
-	return s
-}
-
-// server receives a workspace's requests over HTTP.
-type server struct {
-	receiver
-
-	cfg     *Config
-	ingress *ingress
+// handler serves Slack's requests, pagers, health and metrics.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	if s.cfg.Secret != "" {
+		mux.HandleFunc("/slack/commands", s.signed(s.command))
+		mux.HandleFunc("/slack/interactions", s.signed(s.interaction))
+		mux.HandleFunc("/slack/events", s.signed(s.event))
+	}
+	if s.cfg.Pagers != nil {
+		mux.HandleFunc("/pager/{name}", s.pager)
+	}
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.HandleFunc("/readyz", s.ready)
+	mux.Handle("/metrics", s.cfg.Metrics.Serve(s.state))
+	return mux
 }
 
 // signed checks a request before it is handled: first its method and headers, then its size, and then its signature. Only what has fresh and well-formed headers
 // is read. A bad signature, or one over five minutes off: 401.
-func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d delivery, body []byte)) http.HandlerFunc {
+func (s *Server) signed(handle func(w http.ResponseWriter, r *http.Request, d delivery, body []byte)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
 		if r.Method != http.MethodPost {
@@ -62,7 +105,7 @@ func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 		defer cancel()
 		// The signature is the delivery's name: it covers the time and the body.
 		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: s.cfg.Clocks.Now()}, body)
-		s.metrics.Acknowledged.Observe(time.Since(begun).Seconds())
+		s.cfg.Metrics.Acknowledged.Observe(time.Since(begun).Seconds())
 	}
 }
 
@@ -73,15 +116,38 @@ const (
 	signatureFresh  = 5 * time.Minute
 )
 
-var errForged = errors.New("bad signature")
+var (
+	errForged = errors.New("bad signature")
+	errBodies = errors.New("too many large bodies at once")
+)
+
+// read reads a request's body as far as there is room.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > maxBody {
+		return nil, &http.MaxBytesError{Limit: maxBody}
+	}
+	body := http.MaxBytesReader(w, r.Body, maxBody)
+	begins, err := io.ReadAll(io.LimitReader(body, freeBody))
+	if err != nil || len(begins) < freeBody {
+		return begins, err
+	}
+	select {
+	case s.large <- struct{}{}:
+		defer func() { <-s.large }()
+	default:
+		return nil, errBodies
+	}
+	rest, err := io.ReadAll(body)
+	return append(begins, rest...), err
+}
 
 // readSigned reads the body of a request with a good signature.
-func (s *server) readSigned(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (s *Server) readSigned(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	signature, err := s.signature(r.Header)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errForged, err)
 	}
-	body, err := s.bodies.read(w, r)
+	body, err := s.read(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +160,7 @@ func (s *server) readSigned(w http.ResponseWriter, r *http.Request) ([]byte, err
 }
 
 // signature reads a signature that is well formed and fresh.
-func (s *server) signature(header http.Header) ([]byte, error) {
+func (s *Server) signature(header http.Header) ([]byte, error) {
 	seconds, err := strconv.ParseInt(header.Get(headerTimestamp), 10, 64)
 	if err != nil {
 		return nil, errors.New("no time")
@@ -110,12 +176,12 @@ func (s *server) signature(header http.Header) ([]byte, error) {
 	return signature, nil
 }
 
-// refuse answers a request that isn't handled, and closes its connection, so that the rest of its body isn't read.
-func (s receiver) refuse(w http.ResponseWriter, r *http.Request, err error) {
+// refuse answers a request that isn't handled. As its connection closes, the rest of its body isn't read.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status, words := http.StatusBadRequest, "body can't be read"
 	switch tooLarge := (*http.MaxBytesError)(nil); {
 	case errors.Is(err, errForged):
-		s.metrics.Forged.Inc()
+		s.cfg.Metrics.Forged.Inc()
 		status, words = http.StatusUnauthorized, errForged.Error()
 	case errors.As(err, &tooLarge):
 		status, words = http.StatusRequestEntityTooLarge, "body is over 1 MiB"
@@ -123,7 +189,6 @@ func (s receiver) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		status, words = http.StatusServiceUnavailable, errBodies.Error()
 	}
 	s.log.warn(r.Context(), "refuse request: "+words, "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
-	w.Header().Set("Connection", "close")
 	http.Error(w, words, status)
 }
 
@@ -139,7 +204,7 @@ func signatureID(header http.Header) string {
 }
 
 // command handles a slash command: form fields.
-func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+func (s *Server) command(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		s.log.warn(r.Context(), "read command", "err", err)
@@ -152,7 +217,7 @@ func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, bod
 }
 
 // interaction handles a click or a submission: JSON in the form field payload.
-func (s *server) interaction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+func (s *Server) interaction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		s.log.warn(r.Context(), "read interaction", "err", err)
@@ -167,7 +232,7 @@ func (s *server) interaction(w http.ResponseWriter, r *http.Request, d delivery,
 }
 
 // event handles an event, and answers url_verification.
-func (s *server) event(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+func (s *Server) event(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	var check struct {
 		Type      string `json:"type"`
 		Challenge string `json:"challenge"`

@@ -35,8 +35,15 @@ func sign(secret, stamp, body string) string {
 	return "v0=" + hex.EncodeToString(mac.Sum(nil))
 }
 
+// alone is a Server whose inbox also shares its links, where it can, and whose runner knows the verbs.
+func alone(cfg Config) *Server {
+	cfg.Verbs, _ = cfg.Runner.(Verbs)
+	cfg.Links, _ = cfg.Inbox.(slackconn.Links)
+	return New(cfg)
+}
+
 // deliver posts an event and returns the status.
-func deliver(t *testing.T, b *lone, stamp, signature, body string) int {
+func deliver(t *testing.T, b *Server, stamp, signature, body string) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/slack/events", strings.NewReader(body))
 	r.Header.Set("X-Slack-Request-Timestamp", stamp)
@@ -157,12 +164,12 @@ func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
 }
 
 // linkedBot receives from s. Its client keeps no connection: a synctest bubble would wait for it.
-func linkedBot(s *slacktest.End) *lone {
+func linkedBot(s *slacktest.End) *Server {
 	store := newLinkStore()
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	return alone(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
-		Inbox: store, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{}, Secret: signingSecret,
+		Inbox: store, Notifier: owner{}, Runner: noRunner{}, Secret: signingSecret,
 	})
 }
 

@@ -73,7 +73,7 @@ func pushedText(t *testing.T, answer *slack.ViewSubmissionResponse) string {
 
 func TestAFormOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
+	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}})
 	for _, c := range [][2]string{{card.ViewForm, ""}, {card.ViewForm, "[]"}, {card.ViewForm, "{}"}, {card.ViewForm, `{"line":"\"x"}`}, {card.ViewAsk, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
 		answer := b.ingress.forms.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
 		require.Contains(t, pushedText(t, answer), "of another version of wafbot", "%s", c)
@@ -96,7 +96,7 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: changer{form: c.form}, Verbs: changer{form: c.form}})
+				b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: changer{form: c.form}})
 				begun := time.Now()
 				answer := b.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
 				require.Contains(t, pushedText(t, answer), c.says)
@@ -115,7 +115,7 @@ func TestDoItAnywayExpires(t *testing.T) {
 		anyway bool
 	}{{9 * time.Minute, true}, {11 * time.Minute, false}} {
 		store := &accepted{}
-		b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: store, Runner: changer{}, Verbs: changer{}})
+		b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: store, Runner: changer{}})
 		at := time.Now()
 		meta, err := json.Marshal(card.ViewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
 		require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestWhatSlackDatesWhereTheMachineIsWrong(t *testing.T) {
 			clocks, store := clock.New(), &accepted{}
 			clocks.NoteRedis(time.Now(), time.Now().Add(off))
 			slackEnd := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &heard{texts: map[string][]string{}}}})
-			b := alone(Config{Slack: slackEnd, Secret: signingSecret, Inbox: store, Runner: changer{}, Verbs: changer{}, Clocks: clocks})
+			b := alone(Config{Slack: slackEnd, Secret: signingSecret, Inbox: store, Runner: changer{}, Clocks: clocks})
 			asked := clocks.Now()
 			time.Sleep(time.Minute)
 			deliverEventAt(t, b, clocks.Now(), "Ev1", wrote("U0ROB", fmt.Sprintf("%d.000100", asked.Unix()), "deny 203.0.113.7"))
@@ -157,7 +157,7 @@ func TestWhatSlackDatesWhereTheMachineIsWrong(t *testing.T) {
 // Slack silently drops an acknowledgement of 20 kB.
 func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 	t.Parallel()
-	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
+	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}})
 	r := &refusal.Refusal{Kind: refusal.ErrAsk, Line: record.Line{Name: "deny"}, Text: text.New("?")}
 	for range 60 {
 		r.Text = text.New(r.Text, "\n• ", strings.Repeat("<&>", 60))

@@ -98,6 +98,11 @@ func (r *oneHangs) Do(_ context.Context, inv call.Invocation) (call.Result, erro
 	return call.Result{Outcome: "done", Lines: []text.Text{text.New("done")}}, nil
 }
 
+// onlyReads is the same for lines that change nothing.
+type onlyReads struct{ *oneHangs }
+
+func (onlyReads) Changes(record.Line) bool { return false }
+
 // refusing takes no answer at response URLs of one path.
 type refusing struct {
 	path string
@@ -123,7 +128,7 @@ func TestAnAccountThatHangsHasItsShareOfTurns(t *testing.T) {
 		const people = 420
 		inbox, runner := &crowd{people: people, done: map[string]int{}}, &oneHangs{}
 		b := alone(Config{
-			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: takesAllBut("/response/acme")}}), Inbox: inbox, Runner: runner, Verbs: runner,
+			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: takesAllBut("/response/acme")}}), Inbox: inbox, Runner: runner,
 			Accounts: accountsNamed("acme", "globex"),
 		})
 		ctx, stop := context.WithCancel(t.Context())
@@ -183,7 +188,7 @@ func TestAPersonHoldsSomeTurnsAtMost(t *testing.T) {
 		inbox, runner := &queue{lines: make(chan int, 1)}, beginsAndHangs{&oneHangs{}}
 		inbox.lines <- 0
 		b := alone(Config{
-			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: takesAllBut("/none")}}), Inbox: inbox, Runner: runner, Verbs: runner,
+			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: takesAllBut("/none")}}), Inbox: inbox, Runner: runner,
 			Accounts: accountsNamed("acme", "globex"),
 		})
 		ctx, stop := context.WithCancel(t.Context())
@@ -207,7 +212,7 @@ func TestAnswersThatFailHoldNoTurn(t *testing.T) {
 		slackEnd, store := takesAllBut("/ill/"), newLinkStore()
 		b := alone(Config{
 			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}}),
-			Secret: signingSecret, Inbox: store, Runner: &oneHangs{}, Verbs: noRunner{},
+			Secret: signingSecret, Inbox: store, Runner: onlyReads{&oneHangs{}},
 		})
 		ask := func(address string, n int) {
 			require.Equal(t, http.StatusOK, sendForm(t, b, "/slack/commands", url.Values{

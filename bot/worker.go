@@ -3,6 +3,7 @@ package bot
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,23 @@ type work struct {
 	piece Piece
 	at    time.Time // since when this replica has it
 	leave func()
+}
+
+// Work carries out stored requests: one person's on one account in order, all others side by side. It begins no request
+// after more has ended, and returns when those in progress are done, or held ends: then another replica continues them.
+func (s *Server) Work(held, more context.Context) error {
+	err := s.cfg.Inbox.Work(more, func(p Piece) {
+		handed := time.Now()
+		var req request
+		if err := json.Unmarshal(p.Work(), &req); err != nil {
+			s.cfg.Log.ErrorContext(held, "read accepted request", "err", err)
+			_ = p.Done(held) // else another replica finds the same
+			return
+		}
+		s.worker.take(held, more, work{request: req, piece: p, at: handed})
+	})
+	s.worker.turns.wait()
+	return err
 }
 
 // take carries out a request when it is its account's turn, all that are handed over side by side: the inbox keeps the order.

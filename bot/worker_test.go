@@ -116,7 +116,7 @@ func TestRequestTakenOverIsNotCalledUndone(t *testing.T) {
 				waits := &inbox{request: request{ResponseURL: "https://hooks.slack.com/response", Invocation: call.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
 				b := alone(Config{
 					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}),
-					Inbox: waits, Runner: &awayFor{tries: c.tries, away: c.away}, Verbs: &awayFor{},
+					Inbox: waits, Runner: &awayFor{tries: c.tries, away: c.away},
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))
 				require.Equal(t, []string{"done"}, waits.heard())
@@ -165,7 +165,7 @@ func TestATurnIsPassedWhenTheLineIsStored(t *testing.T) {
 				runner := takes{plan: c.plan, carryOut: c.carryOut, meanwhile: func() { require.Equal(t, c.carriedOut, one.heard()) }}
 				b := alone(Config{
 					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &answered{after: c.answer}}}),
-					Inbox: one, Runner: runner, Verbs: runner,
+					Inbox: one, Runner: runner,
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))
 				require.Equal(t, c.told, one.heard())
@@ -181,7 +181,7 @@ func TestALineThatAnotherReplicaHasIsLeft(t *testing.T) {
 		one, answers := &inbox{request: request{ResponseURL: "https://hooks.slack.com/response", Invocation: call.Invocation{ID: "d", At: time.Now()}}}, &answered{}
 		runner := takes{plan: time.Minute, meanwhile: func() { one.lost.Store(true) }}
 		b := alone(Config{
-			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}), Inbox: one, Runner: runner, Verbs: runner,
+			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}), Inbox: one, Runner: runner,
 		})
 		require.NoError(t, b.Work(t.Context(), t.Context()))
 		require.Empty(t, one.heard())

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +26,7 @@ type recorder struct {
 }
 
 func newRecorder(cfg *Config) *recorder {
-	return &recorder{cfg, refusals{counts: map[refused]*refusalCount{}}}
+	return &recorder{cfg: cfg}
 }
 
 // record writes an entry to the account's audit log and to its output. It goes on without Redis: the line still comes out, numbered 0, as does one that is about
@@ -89,9 +91,8 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	}
 	e.Line, e.Why = text.Cut(e.Line, maxRefusal), text.Cut(e.Why, maxRefusal)
 	if e.Outcome == "refused" {
-		denied := errors.Is(err, refusal.ErrDenied) && !c.Unsure // who may be somebody is always answered
-		if until, told := w.refusals.count(c, e, denied); !until.IsZero() {
-			return counted(err, denied, until, told)
+		if said, counted := w.refusals.count(c, e, err); counted {
+			return said
 		}
 	}
 	w.record(ctx, e)
@@ -125,9 +126,12 @@ func (r *Runner) Run(ctx context.Context) error {
 
 // countRefusals records the counts that end until then, side by side: Redis may be away.
 func (w *recorder) countRefusals(ctx context.Context, until time.Time) {
-	sideBySide(w.refusals.ended(until), loadsAtOnce, func(e record.AuditEntry) error {
-		e.At = w.cfg.Clocks.Now()
-		w.record(ctx, e)
+	now, more := w.cfg.Clocks.Now(), w.refusals.ended(until)
+	sideBySide(slices.Collect(maps.Keys(more)), loadsAtOnce, func(account string) error {
+		w.record(ctx, record.AuditEntry{
+			Account: account, At: now, Actor: record.Actor{Name: "others", Via: record.ViaClock}, Outcome: "refused",
+			Why: text.New("and ", text.Number(more[account]), " more refused until ", text.Clock(now)).String(),
+		})
 		return nil
 	})
 }

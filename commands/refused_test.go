@@ -3,6 +3,7 @@ package commands_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,7 +51,7 @@ func TestAFloodOfRefusalsIsCounted(t *testing.T) {
 			}
 		}
 		flood()
-		require.Len(t, w.audit.all(), 3+20)
+		require.Len(t, w.audit.all(), 2*3+20)
 		for _, e := range w.audit.all() {
 			require.Equal(t, 500, text.Length(e.Line))
 			require.True(t, strings.HasSuffix(e.Line, "é…"), e.Line)
@@ -61,25 +62,46 @@ func TestAFloodOfRefusalsIsCounted(t *testing.T) {
 		time.Sleep(62 * time.Minute)
 		synctest.Wait()
 		entries := w.audit.all()
-		require.Len(t, entries, 23+2)
-		counted := map[string]record.AuditEntry{entries[23].Actor.Name: entries[23], entries[24].Actor.Name: entries[24]}
-		until := " more refused until " + last.UTC().Format("15:04") + " UTC"
-		require.Equal(t, "and 277"+until, counted["others"].Why)
-		require.Empty(t, counted["others"].Actor.ID)
-		require.Equal(t, "and 10"+until, counted["Eve"].Why)
-		for _, e := range counted {
-			require.Equal(t, "refused", e.Outcome)
-			require.Equal(t, 500, text.Length(e.Line))
-			require.True(t, e.At.After(last), "no entry is older than the one before it")
-		}
+		require.Len(t, entries, 26+1)
+		counted := entries[26]
+		require.Equal(t, "and 284 more refused until "+last.Add(time.Hour).UTC().Format("15:04")+" UTC", counted.Why)
+		require.Equal(t, record.Actor{Name: "others", Via: record.ViaClock}, counted.Actor)
+		require.Equal(t, "refused", counted.Outcome)
+		require.True(t, counted.At.After(last), "no entry is older than the one before it")
 		for i, e := range entries {
 			require.EqualValues(t, i+1, e.N, "numbers have no gap")
 		}
 
 		flood()
-		require.Len(t, w.audit.all(), 25+23, "another hour")
+		require.Len(t, w.audit.all(), 27+26, "another hour")
 		stop()
-		require.Len(t, w.audit.all(), 48+2, "what was counted until a stop is recorded")
+		require.Len(t, w.audit.all(), 53+1, "what was counted until a stop is recorded")
+	})
+}
+
+// Of people without a role, whoever makes them, the first fifty are recorded. The others are counted together, and told
+// so once.
+func TestRefusalsOfManyStrangersAreCountedTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		stop := w.counting()
+		answered := 0
+		for i := range 5 * 60 {
+			stranger := outsiders[1]
+			stranger.ID = fmt.Sprintf("U9OTHER%d", i%60)
+			_, err := w.try(stranger, "deny 203.0.113.9")
+			require.ErrorIs(t, err, refusal.ErrDenied)
+			if !errors.Is(err, refusal.ErrUnanswered) {
+				answered++
+			}
+		}
+		require.Len(t, w.audit.all(), 50*3)
+		require.Equal(t, 50*(3+1)+1, answered)
+		stop()
+		entries := w.audit.all()[50*3:]
+		require.Len(t, entries, 1)
+		require.Contains(t, entries[0].Why, "and 150 more refused until ")
 	})
 }
 
@@ -124,7 +146,7 @@ func TestWhoIsRefusedTooOftenIsToldOnce(t *testing.T) {
 			require.NotContains(t, said[19], "gets no answer")
 			require.Equal(t, said[19]+". Much was refused here within an hour: until "+until+" UTC what you may not do gets no answer", said[20])
 			require.Len(t, asks(outsiders[0]), 3+1)
-			require.Len(t, asks(outsiders[1]), 1, "what people without a role are refused is counted together")
+			require.Len(t, asks(outsiders[1]), 3+1)
 			for range 40 {
 				_, err := w.try(ann, "deny 10.0.0.0/8")
 				require.NotErrorIs(t, err, refusal.ErrUnanswered, "she may deny: that it wasn't done is said each time")

@@ -50,7 +50,6 @@ const maxNamed = 10
 
 // Roles lists who has which role; show draws an id. A mention notifies in a channel, and not in a Home tab.
 func Roles(r policy.Roles, show func(id string) text.Text) text.Text {
-	r = r.Here()
 	words := text.New("")
 	for _, role := range []struct {
 		name string

@@ -102,11 +102,7 @@ func (d *deliverer) editSlot(ctx context.Context, turn record.EditTurn) (wait ti
 	if !d.paced(slackconn.MethodUpdate) {
 		return 0, nil
 	}
-	self, err := d.cfg.Slack.Self(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return d.cfg.Stores.Pace.EditSlot(ctx, self.Team, editsPerMinute, turn)
+	return d.cfg.Stores.Pace.EditSlot(ctx, editsPerMinute, turn)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for, or until stop is closed.

@@ -22,7 +22,7 @@ func (o *tries) AllTriage(context.Context, string) (map[string]record.Triage, er
 func (o *tries) PostSlot(context.Context, string, float64, int, int) (time.Duration, error) {
 	return 0, nil
 }
-func (o *tries) EditSlot(context.Context, string, int, record.EditTurn) (time.Duration, error) {
+func (o *tries) EditSlot(context.Context, int, record.EditTurn) (time.Duration, error) {
 	return 0, nil
 }
 
@@ -59,7 +59,7 @@ func TestALongPauseOfSlackDoesNotHoldIncidents(t *testing.T) {
 // spent is a Pace that has no edit left for an hour.
 type spent struct{ *tries }
 
-func (spent) EditSlot(context.Context, string, int, record.EditTurn) (time.Duration, error) {
+func (spent) EditSlot(context.Context, int, record.EditTurn) (time.Duration, error) {
 	return time.Hour, nil
 }
 

@@ -97,5 +97,5 @@ type Drills interface {
 // over all accounts of the workspace.
 type Pace interface {
 	PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error)
-	EditSlot(ctx context.Context, team string, perMinute int, turn record.EditTurn) (wait time.Duration, err error)
+	EditSlot(ctx context.Context, perMinute int, turn record.EditTurn) (wait time.Duration, err error)
 }

@@ -127,16 +127,8 @@ func (s *Client) App() string {
 	return s.app
 }
 
-// Path is below which Slack sends a workspace's requests over HTTP; "" is the name of the only one.
-func Path(workspace string) string {
-	if workspace == "" {
-		return "/slack/"
-	}
-	return "/slack/" + workspace + "/"
-}
-
-// Manifest is the Slack app's manifest as YAML. With a base URL, as https://wafbot.example.com/slack, Slack sends requests to what is below it over HTTP; without one
-// the app uses Socket Mode.
+// Manifest is the Slack app's manifest as YAML. With a base URL, as https://wafbot.example.com, Slack sends requests to
+// what is below it over HTTP; without one the app uses Socket Mode.
 func Manifest(base string) string {
 	var b strings.Builder
 	// Writing to a Builder and the fields of a fixed template can't fail.
@@ -169,7 +161,7 @@ features:
   slash_commands:
     - command: /waf
 {{- if .Base}}
-      url: {{printf "%q" (print .Base "/commands")}}
+      url: {{printf "%q" (print .Base "/slack/commands")}}
 {{- end}}
       description: Shows what burns, and does something about it
       usage_hint: status | attacks | deny ADDRESS for=4h | undo | help
@@ -183,7 +175,7 @@ oauth_config:
 settings:
   event_subscriptions:
 {{- if .Base}}
-    request_url: {{printf "%q" (print .Base "/events")}}
+    request_url: {{printf "%q" (print .Base "/slack/events")}}
 {{- end}}
     bot_events:
       - app_mention # a line that mentions wafbot
@@ -196,7 +188,7 @@ settings:
   interactivity:
     is_enabled: true # buttons
 {{- if .Base}}
-    request_url: {{printf "%q" (print .Base "/interactions")}}
+    request_url: {{printf "%q" (print .Base "/slack/interactions")}}
 {{- end}}
   org_deploy_enabled: false
   socket_mode_enabled: {{not .Base}}

@@ -29,7 +29,7 @@ func TestManifest(t *testing.T) {
 	}{
 		{name: "Socket Mode", socket: true},
 		{
-			name: "HTTP", base: "https://waf.example.com:8443/slack", commands: "https://waf.example.com:8443/slack/commands",
+			name: "HTTP", base: "https://waf.example.com:8443", commands: "https://waf.example.com:8443/slack/commands",
 			events: "https://waf.example.com:8443/slack/events", interactions: "https://waf.example.com:8443/slack/interactions",
 		},
 	} {
@@ -66,7 +66,7 @@ func TestManifest(t *testing.T) {
 
 func TestManifestLinkHoldsTheManifest(t *testing.T) {
 	t.Parallel()
-	manifest := Manifest("https://waf.example.com/slack")
+	manifest := Manifest("https://waf.example.com")
 	link := ManifestLink(manifest)
 	u, err := url.Parse(link)
 	require.NoError(t, err)

@@ -100,16 +100,6 @@ func (s *Client) Self(ctx context.Context) (Identity, error) {
 	return s.authTest(ctx)
 }
 
-// Team implements policy.Workspace: Slack isn't asked.
-func (s *Client) Team() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.self == nil {
-		return ""
-	}
-	return s.self.Team
-}
-
 // authTest asks Slack for the token's owner and scopes (auth.test).
 func (s *Client) authTest(ctx context.Context) (Identity, error) {
 	res, err := s.api.AuthTestContext(ctx)

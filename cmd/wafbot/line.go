@@ -73,12 +73,12 @@ func runLine(ctx context.Context, t terminal) int {
 		}
 		line.Words = append(line.Words, o.targets.words...)
 	}
-	a, err := t.connect(ctx, &o, line)
+	a, err := t.connect(ctx, &o)
 	if err != nil {
 		return t.refuse(o, err)
 	}
 	defer a.store.Close()
-	if a.terminal.Changes(line) {
+	if a.runner.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}
 	code := t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Yes: o.Has(optYes)})
@@ -90,7 +90,7 @@ func runLine(ctx context.Context, t terminal) int {
 
 // do runs a line, after asking for confirmation where the line needs it.
 func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
-	if !inv.Yes && a.terminal.Confirms(inv.Line) {
+	if !inv.Yes && a.runner.Confirms(inv.Line) {
 		if code, ok := t.ask(ctx, a, o, inv); !ok {
 			return code
 		}
@@ -113,14 +113,14 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 
 // carryOut runs a line, unless it changes something and can't hear whether changes are switched off: since it was asked about they may have been.
 func carryOut(ctx context.Context, a *app, inv call.Invocation) (call.Result, error) {
-	if err := a.store.Replicas.Hear(ctx); err != nil && a.terminal.Changes(inv.Line) {
+	if err := a.store.Replicas.Hear(ctx); err != nil && a.runner.Changes(inv.Line) {
 		return call.Result{}, refusal.Away(err)
 	}
-	return a.terminal.Do(ctx, inv)
+	return a.runner.Do(ctx, inv)
 }
 
 // connect puts the bot together from the configuration, for one line.
-func (t terminal) connect(ctx context.Context, o *lineOptions, line record.Line) (*app, error) {
+func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
 	cfg, err := config.Load(o.Given[optConfig], t.environ)
 	if err != nil {
 		return nil, misused{err}
@@ -133,7 +133,6 @@ func (t terminal) connect(ctx context.Context, o *lineOptions, line record.Line)
 	for _, t := range a.tenants {
 		t.poller = nil // nothing is polled from here
 	}
-	a.terminal = atTerminal(ctx, a, line)
 	_ = a.store.Replicas.Hear(ctx) // for its clock; where Redis is away, the line itself is refused
 	return a, nil
 }

@@ -15,7 +15,7 @@ import (
 // ask shows what would be done and asks for a yes. Without a terminal it refuses.
 func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv call.Invocation) (code int, yes bool) {
 	inv.Ask = true
-	res, err := a.terminal.Do(ctx, inv)
+	res, err := a.runner.Do(ctx, inv)
 	if err == nil {
 		return t.show(o, res), false // nothing to do, or a dry run
 	}

@@ -283,7 +283,7 @@ func (d lineWorld) watch(t *testing.T) *world {
 	cfg, err := config.Load("", d.environ)
 	require.NoError(t, err)
 	cfg.Accounts[0].PollInterval = 250 * time.Millisecond
-	w := &world{World: d.World, Slack: d.World.Slack, t: t, cfg: cfg, journal: newJournal()}
+	w := &world{World: d.World, t: t, cfg: cfg, journal: newJournal()}
 	w.start()
 	t.Cleanup(func() {
 		w.stop()

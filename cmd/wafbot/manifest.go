@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
@@ -13,7 +12,7 @@ import (
 
 // manifestCmd prints what Slack makes the app from.
 type manifestCmd struct {
-	URL string `help:"The bot's base address, where Slack sends its requests over HTTP; of one of several workspaces with /slack/NAME behind it. Left out: Socket Mode, which needs no address." placeholder:"URL"`
+	URL string `help:"The bot's base address, where Slack sends its requests over HTTP. Left out: Socket Mode, which needs no address." placeholder:"URL"`
 }
 
 // Validate implements kong's check.
@@ -22,22 +21,17 @@ func (m *manifestCmd) Validate() error {
 		return nil
 	}
 	u, err := url.Parse(m.URL)
-	path := "/slack"
-	named := err == nil && regexp.MustCompile(`^/slack/[a-z0-9-]{1,32}/?$`).MatchString(u.Path)
-	if named {
-		path = strings.TrimSuffix(u.Path, "/")
-	}
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
 		return errors.New("--url is no web address; write it like https://wafbot.example.com")
 	case u.User != nil:
 		return errors.New("--url holds a user name or a password; take them out")
-	case strings.Trim(u.Path, "/") != "" && !named || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("--url must end behind the host, or behind /slack/NAME for one of several workspaces: wafbot adds /slack/commands and the other paths itself")
+	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("--url must end behind the host: wafbot adds /slack/commands and the other paths itself")
 	case u.Scheme == "http" && !config.IsLoopback(u.Hostname()):
 		return errors.New("--url must begin with https://: Slack sends its requests nowhere else")
 	}
-	m.URL = u.Scheme + "://" + u.Host + path
+	m.URL = u.Scheme + "://" + u.Host
 	return nil
 }
 

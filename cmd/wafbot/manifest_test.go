@@ -18,10 +18,9 @@ func TestManifest(t *testing.T) {
 		says string // beside the link
 	}{
 		{"Socket Mode", nil, "", "an app token with the scope connections:write"},
-		{"HTTP", []string{"--url", "https://waf.example.com"}, "https://waf.example.com/slack", "its signing secret"},
-		{"a slash at the end", []string{"--url=https://waf.example.com:8443/"}, "https://waf.example.com:8443/slack", "its signing secret"},
-		{"one of several workspaces", []string{"--url=https://waf.example.com/slack/hq/"}, "https://waf.example.com/slack/hq", "its signing secret"},
-		{"loopback, for trying", []string{"--url", "http://127.0.0.1:8080"}, "http://127.0.0.1:8080/slack", "its signing secret"},
+		{"HTTP", []string{"--url", "https://waf.example.com"}, "https://waf.example.com", "its signing secret"},
+		{"a slash at the end", []string{"--url=https://waf.example.com:8443/"}, "https://waf.example.com:8443", "its signing secret"},
+		{"loopback, for trying", []string{"--url", "http://127.0.0.1:8080"}, "http://127.0.0.1:8080", "its signing secret"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

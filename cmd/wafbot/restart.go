@@ -18,7 +18,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -145,14 +144,12 @@ func (r *restarts) try(ctx context.Context, a *app) error {
 
 // checkTokens asks Slack about new tokens: with a wrong one nothing could be posted.
 func checkTokens(ctx context.Context, before, next *app) (err error) {
-	for name, s := range next.sides {
-		was := before.sides[name]
-		if was == nil || was.BotToken != s.BotToken {
-			err = cmp.Or(err, s.client.Usable(ctx))
-		}
-		if s.AppToken != "" && (was == nil || was.AppToken != s.AppToken) {
-			err = cmp.Or(err, s.client.TrySocket(ctx))
-		}
+	was, is := before.cfg.Slack, next.cfg.Slack
+	if was.BotToken != is.BotToken {
+		err = next.slack.Usable(ctx)
+	}
+	if is.AppToken != "" && was.AppToken != is.AppToken {
+		err = cmp.Or(err, next.slack.TrySocket(ctx))
 	}
 	if slackconn.ErrorName(err) != "" {
 		return misused{fmt.Errorf("slack doesn't take a new token: %w", err)}
@@ -178,18 +175,16 @@ func checkGone(ctx context.Context, before, next *app) error {
 	return nil
 }
 
-// over lets the next replica restart once this one receives again. As long as Slack gives it no link, those of the
-// others must stay.
-func (r *restarts) over(ctx context.Context, a *app, door *bot.Door) {
+// over lets the next replica restart once this one receives again: as long as Slack gives it no link, those of the others
+// must stay.
+func (r *restarts) over(ctx context.Context, a *app) {
 	if r == nil || r.handed == nil {
 		return
 	}
-	for _, s := range a.sides {
-		for s.AppToken != "" && !door.Linked(s.Name) {
-			_ = a.store.Replicas.KeepRestart(ctx, r.handed.lock) // else the next time
-			if delay.Sleep(ctx, linkedEvery) != nil {
-				return
-			}
+	for a.cfg.Slack.AppToken != "" && !a.server.Linked() {
+		_ = a.store.Replicas.KeepRestart(ctx, r.handed.lock) // else the next time
+		if delay.Sleep(ctx, linkedEvery) != nil {
+			return
 		}
 	}
 	if err := a.store.Replicas.EndRestart(ctx, r.handed.lock); err != nil {

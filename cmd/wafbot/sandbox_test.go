@@ -43,9 +43,9 @@ func TestSandboxPrintsAnEnvironment(t *testing.T) {
 }
 
 // openWorld is a quiet emulated world for as long as the test lasts.
-func openWorld(t testing.TB, workspaces ...string) *sandbox.World {
+func openWorld(t testing.TB) *sandbox.World {
 	t.Helper()
-	world, err := sandbox.New(sandbox.Config{Quiet: true, Speed: 600, Patience: patience, Workspaces: workspaces})
+	world, err := sandbox.New(sandbox.Config{Quiet: true, Speed: 600, Patience: patience})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

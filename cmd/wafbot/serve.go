@@ -76,29 +76,6 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	if err != nil {
 		return err
 	}
-	door := bot.NewDoor(o.log)
-	door.Admit(a.front)
-	return a.run(ctx, func(ctx context.Context) error {
-		receiving, ctx := errgroup.WithContext(ctx)
-		// Links are closed last: without one Slack has nowhere to deliver.
-		linked, leave := context.WithCancel(context.WithoutCancel(ctx))
-		receiving.Go(func() error {
-			defer leave()
-			return door.Serve(ctx, l)
-		})
-		for _, s := range a.sides {
-			receiving.Go(func() error { return receive(linked, door, s.Slack, s.links()) })
-		}
-		receiving.Go(func() error {
-			a.restarts.over(ctx, a, door)
-			return nil
-		})
-		return receiving.Wait()
-	})
-}
-
-// run runs the bot until the context ends. receive returns when nothing more comes in.
-func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) error {
 	defer a.store.Close()
 	if err := a.hear(ctx); err != nil {
 		return err
@@ -110,8 +87,20 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 	g.Go(func() error {
 		defer close(received)
 		defer p.begin(stopWork)
-		err := receive(ctx)
-		drain(ctx, a.front, answers)
+		receiving, ctx := errgroup.WithContext(ctx)
+		// Links are closed last: without one Slack has nowhere to deliver.
+		linked, leave := context.WithCancel(context.WithoutCancel(ctx))
+		receiving.Go(func() error {
+			defer leave()
+			return a.server.Serve(ctx, l)
+		})
+		receiving.Go(func() error { return a.receive(linked) })
+		receiving.Go(func() error {
+			a.restarts.over(ctx, a)
+			return nil
+		})
+		err := receiving.Wait()
+		drain(ctx, a.server, answers)
 		return err
 	})
 	g.Go(func() error {
@@ -119,16 +108,14 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 			return nil
 		}
 		p.begin(restartWork) // while deliveries are still stored: the next start carries them out
-		drain(ctx, a.front, restartWork)
+		drain(ctx, a.server, restartWork)
 		<-shared
 		answers = restartAnswers
 		return errRestart
 	})
-	for _, s := range a.sides {
-		g.Go(func() error { return unlessStopped(p.living, s.runner.Run(p.living)) })
-		g.Go(func() error { s.client.LogMissingScopes(ctx); return nil })
-		g.Go(func() error { s.client.FindApp(ctx); return nil })
-	}
+	g.Go(func() error { return unlessStopped(p.living, a.runner.Run(p.living)) })
+	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
+	g.Go(func() error { a.slack.FindApp(ctx); return nil })
 	g.Go(func() error { a.watchClocks(ctx); return nil })
 	g.Go(func() error { a.lookout.watchAccounts(ctx); return nil })
 	g.Go(func() error {
@@ -150,7 +137,7 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 }
 
 // drain waits for answers that are still being looked up, for at most as long as the limit.
-func drain(ctx context.Context, from *bot.Front, limit time.Duration) {
+func drain(ctx context.Context, from *bot.Server, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	from.Drain(ctx)
@@ -181,7 +168,7 @@ func (p *phases) begin(limit time.Duration) {
 // share carries out changes and owns accounts, each shared among all replicas.
 func (a *app) share(p *phases) error {
 	g := errgroup.Group{}
-	g.Go(func() error { return unlessStopped(p.more, a.front.Work(p.held, p.more)) })
+	g.Go(func() error { return unlessStopped(p.more, a.server.Work(p.held, p.more)) })
 	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, a.names(), a.own)) })
 	return g.Wait()
 }

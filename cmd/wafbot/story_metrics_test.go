@@ -35,12 +35,12 @@ func TestMetricsOfARunningBot(t *testing.T) {
 			`wafbot_account_owned{account="acme"}`: 1, `wafbot_account_reachable{account="acme"}`: 1, `wafbot_account_capped{account="acme"}`: 0,
 			`wafbot_account_permission_lost{account="acme"}`: 0, `wafbot_account_poll_interval_seconds{account="acme"}`: 0.25,
 			`wafbot_changes_total{outcome="done",verb="deny"}`: 1, `wafbot_changes_total{outcome="refused",verb="deny"}`: 1,
-			`wafbot_redis_up`: 1, `wafbot_slack_up{workspace=""}`: 1, `wafbot_replicas`: 1, `wafbot_requests_waiting`: 0, `wafbot_approvals_waiting{account="acme"}`: 0,
+			`wafbot_redis_up`: 1, `wafbot_slack_up`: 1, `wafbot_replicas`: 1, `wafbot_requests_waiting`: 0, `wafbot_approvals_waiting{account="acme"}`: 0,
 		} {
 			require.Equal(t, want, w.metric(series), series)
 		}
 		require.Positive(t, w.metric(`wafbot_account_attacks{account="acme"}`), "what the denial stops may be listed as one, too")
-		require.Positive(t, w.metric(`wafbot_slack_calls_total{method="chat.postMessage",outcome="ok",workspace=""}`))
+		require.Positive(t, w.metric(`wafbot_slack_calls_total{method="chat.postMessage",outcome="ok"}`))
 		require.Positive(t, w.metric(`wafbot_poll_duration_seconds_count{account="acme"}`))
 		require.WithinDuration(t, time.Now(), time.UnixMilli(int64(1000*w.metric(`wafbot_account_last_good_poll_timestamp_seconds{account="acme"}`))), time.Minute)
 		require.Positive(t, w.metric("go_goroutines"))

@@ -138,7 +138,7 @@ func TestAnAcknowledgementComesBackFromPagerDuty(t *testing.T) {
 	card.says("Unacknowledged · paged at")
 	require.Equal(t, 1, strings.Count(w.journal.String(), `"via":"pager"`))
 	_, metrics := w.get("/metrics")
-	require.Contains(t, metrics, `wafbot_forged_requests_total{workspace=""} 4`)
+	require.Contains(t, metrics, `wafbot_forged_requests_total 4`)
 
 	w.redis.away()
 	require.Equal(t, http.StatusServiceUnavailable, p.sends("/pager/oncall", p.event("01E", "incident.acknowledged", again), pagerSecret), "PagerDuty sends it again")

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/bot/notify"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -37,14 +38,15 @@ type app struct {
 	http     *http.Client // asks the service for all accounts
 	starts   *starts
 	sources  *config.SourceFiles // of all accounts
-	front    *bot.Front
-	sides    map[string]*slackSide // by workspace
-	tenants  map[string]*tenant    // by account
+	slack    *slackconn.Client
+	runner   *commands.Runner
+	notifier *notify.Notifier
+	server   *bot.Server
+	tenants  map[string]*tenant // by account
 	lookout  *lookout
 	restarts *restarts // nil: it isn't restarted
 	metrics  *metrics.Metrics
 	auditOut *lineWriter
-	terminal *commands.Runner // carries out a line at the terminal; nil elsewhere
 }
 
 // tenant is an account with what works for it alone.
@@ -52,7 +54,6 @@ type tenant struct {
 	*call.Account
 
 	cfg      config.Account
-	side     *slackSide // of its workspace
 	policy   config.Policy
 	api      *apiclient.Client
 	poller   *poller.Poller // nil at a terminal: nothing is polled from there
@@ -65,7 +66,10 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: newStarts(), sides: map[string]*slackSide{}, tenants: map[string]*tenant{}, auditOut: o.audit, metrics: metrics.New(), restarts: o.restarts}
+	a := &app{
+		cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(),
+		starts: newStarts(), tenants: map[string]*tenant{}, auditOut: o.audit, metrics: metrics.New(), restarts: o.restarts,
+	}
 	stored := storeConfig(cfg, a.clocks)
 	stored.Away = a.redisAway
 	var err error
@@ -73,27 +77,19 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.sources = config.NewSourceFiles(cfg.Sources, log)
-	for _, w := range cfg.EachWorkspace() {
-		a.sideOf(*w)
-	}
+	s := cfg.Slack
+	a.slack = slackconn.Connect(slackconn.Config{
+		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.store.People, Calls: a.metrics.SlackCalls, Log: log,
+	})
 	for i := range cfg.Accounts {
 		t, err := a.tenant(i, o.speed)
 		if err != nil {
 			return nil, err
 		}
 		a.tenants[t.Name] = t
-		t.side.tenants = append(t.side.tenants, t)
 	}
 	a.lookout = &lookout{replicas: a.store.Replicas, names: a.names(), log: log}
-	var bots []*bot.Bot
-	for _, s := range a.sides {
-		s.open(a)
-		bots = append(bots, s.bot)
-	}
-	a.front = bot.NewFront(bot.FrontConfig{
-		Redis: a.store, Stream: stream{a.store.Inbox}, Pagers: pagers{cfg, a.store.Pages}, Broken: a.brokenSources, Configuration: a.configuration,
-		Metrics: a.metrics, State: a, Log: log, Clocks: a.clocks,
-	}, bots...)
+	a.open()
 	return a, nil
 }
 
@@ -111,11 +107,11 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
-	t := &tenant{cfg: cfg, side: a.sideOf(a.cfg.WorkspaceOf(cfg)), policy: guards, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
+	t := &tenant{cfg: cfg, policy: guards, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
 		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, RouteMention: cfg.RouteMention(), Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
 		Applications: cfg.CommandApplications(), TestCards: cfg.TestCards(), Policy: guards.Guards(), Roles: guards.Roles(),
 	}}
-	t.Roles.Workspace, t.Policy.Switch = t.side.client, a.store.Replicas
+	t.Policy.Switch = a.store.Replicas
 	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }
 	t.poller = poller.New(poller.Config{
 		Account: cfg.Name, API: api, Clock: a.clocks.Service(cfg.Name), Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
@@ -139,11 +135,11 @@ func (t *tenant) posted() notify.Account {
 
 // Notify passes events on to the notifier, which is put together after the pollers and the commands.
 func (a *app) Notify(account string, events []record.Event) {
-	a.tenants[account].side.notifier.Notify(account, events)
+	a.notifier.Notify(account, events)
 }
 
 // Redraw passes on that cards are stale.
-func (a *app) Redraw(account string) { a.tenants[account].side.notifier.Redraw(account) }
+func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 
 // healthTimeout bounds asking Redis how another replica's polling goes.
 const healthTimeout = time.Second

@@ -96,7 +96,7 @@ func (a *app) CardLinks(ctx context.Context, account string, attacks []string) m
 	}
 	links := map[string]string{}
 	for attack, place := range places {
-		link, err := a.tenants[account].side.client.Permalink(ctx, place[0], place[1])
+		link, err := a.slack.Permalink(ctx, place[0], place[1])
 		if err != nil {
 			return nil
 		}
@@ -140,10 +140,16 @@ func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, e
 	return l.Ledger.Changes(ctx, account)
 }
 
-// stream is the store's inbox as the front needs it.
-type stream struct{ *store.Inbox }
+// inbox is the store's, as the server needs it.
+type inbox struct {
+	*store.Inbox
+	store *store.Store
+}
 
-// Work implements bot.Stream.
-func (i stream) Work(ctx context.Context, handle func(bot.Piece)) error {
+// Ping implements bot.Inbox.
+func (i inbox) Ping(ctx context.Context) error { return i.store.Ping(ctx) }
+
+// Work implements bot.Inbox.
+func (i inbox) Work(ctx context.Context, handle func(bot.Piece)) error {
 	return i.Inbox.Work(ctx, func(p *store.Piece) { handle(p) })
 }

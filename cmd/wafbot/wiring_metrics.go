@@ -9,8 +9,9 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// Metrics implements bot.State. Accounts are as this replica knows them that owns them; what Redis holds is left out while it is away.
-func (a *app) Metrics(ctx context.Context) metrics.State {
+// state is what /metrics shows, but for what the server knows. Accounts are as this replica knows them that owns them;
+// what Redis holds is left out while it is away.
+func (a *app) state(ctx context.Context) metrics.State {
 	s := metrics.State{RedisUp: a.store.Ping(ctx) == nil}
 	if n, heard := a.store.Replicas.Living(); heard {
 		s.Replicas = &n
@@ -21,8 +22,8 @@ func (a *app) Metrics(ctx context.Context) metrics.State {
 	}
 	s.RedisClock, s.ServiceClock = clocksAhead(a.clocks.Offsets())
 	var owned []string
-	for account, t := range a.tenants {
-		if t.side.notifier.Owns(account) {
+	for account := range a.tenants {
+		if a.notifier.Owns(account) {
 			owned = append(owned, account)
 		}
 	}
@@ -42,13 +43,13 @@ func (a *app) Metrics(ctx context.Context) metrics.State {
 // accountMetrics is how an account is; waiting is nil where it isn't known.
 func (a *app) accountMetrics(name string, waiting *store.Waiting) metrics.Account {
 	t := a.tenants[name]
-	m := metrics.Account{Name: name, Interval: t.cfg.PollInterval, Owned: t.side.notifier.Owns(name)}
+	m := metrics.Account{Name: name, Interval: t.cfg.PollInterval, Owned: a.notifier.Owns(name)}
 	if !m.Owned {
 		return m
 	}
 	h := t.poller.Health()
 	m.Polled, m.Reachable, m.LastGood, m.Attacks, m.Capped = h.Known(), h.Failing == "", h.LastGood, h.Attacks, h.Capped != ""
-	m.Events, m.StaleCards = t.side.notifier.Backlog(name)
+	m.Events, m.StaleCards = a.notifier.Backlog(name)
 	if waiting == nil {
 		return m
 	}

@@ -75,11 +75,11 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	}
 	t := a.tenants[account]
 	t.paging = a.paging(t) // of this time as the owner: its notifier uses it, too
-	g.Go(func() { t.side.notifier.Own(held, more, account, unread) })
+	g.Go(func() { a.notifier.Own(held, more, account, unread) })
 	g.Go(func() { t.poll(more, taken) })
 	g.Go(func() { t.paging.Run(held, more) })
-	g.Go(func() { t.side.runner.RunDue(more, account, a.store.Ledger, due) })
-	g.Go(func() { t.side.runner.RunLapses(more, account) })
+	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
+	g.Go(func() { a.runner.RunLapses(more, account) })
 	g.Go(func() { a.passOn(more, account, pending, due) })
 	g.Wait()
 }
@@ -126,10 +126,10 @@ func (a *app) passOn(ctx context.Context, account string, pending <-chan store.P
 // pass passes on what there is to do for an account, and what came since before.
 func (a *app) pass(account string, before, d store.Pending, due chan<- struct{}) {
 	if d.Events > 0 {
-		a.tenants[account].side.notifier.Pending(account, d.Events)
+		a.notifier.Pending(account, d.Events)
 	}
 	if d.StaleCards > 0 {
-		a.tenants[account].side.notifier.Stale(account)
+		a.notifier.Stale(account)
 	}
 	if d.Audited != before.Audited {
 		a.tenants[account].efficacy.Refresh() // another replica may have changed something
@@ -149,7 +149,7 @@ func (a *app) paging(t *tenant) *paging.Paging {
 		pagers[route] = p
 	}
 	return paging.New(paging.Config{
-		Account: t.Account, Clock: a.clocks.Service(t.Name), Channel: t.Channel, Routes: t.cfg.PollerRoutes(), Pagers: pagers, SlackURL: t.side.APIURL, Runbooks: a.cfg.Runbooks,
-		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller, Notifier: t.side.notifier, Calls: a.metrics.Pages, Log: a.log,
+		Account: t.Account, Clock: a.clocks.Service(t.Name), Channel: t.Channel, Routes: t.cfg.PollerRoutes(), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
+		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
 	})
 }

@@ -48,15 +48,14 @@ func (a *app) rebuildFor(ctx context.Context, line record.Line, t terminal) {
 func (a *app) beginRebuild(ctx context.Context, account string) (*rebuild.Rebuild, error) {
 	t := a.tenants[account]
 	return rebuild.Begin(ctx, rebuild.Config{
-		Account: t.Account, Channels: t.cfg.Channels(), Settle: a.settle, Show: t.side.bot.Rebuilding, Log: a.log,
+		Account: t.Account, Channels: t.cfg.Channels(), Settle: a.settle, Show: a.server.Rebuilding, Log: a.log,
 		Back:  max(2*t.cfg.Lookback, t.Policy.Longest) + time.Hour, // a change's message follows a little after it
-		Slack: t.side.client, Service: t.api, Epochs: a.store.Epochs, Clocks: a.clocks,
+		Slack: a.slack, Service: t.api, Epochs: a.store.Epochs, Clocks: a.clocks,
 	})
 }
 
 // posts reports whether the account's changes are posted to Slack. A terminal can do without: then there is nothing to rebuild from, and what it
 // saves is kept when a replica rebuilds.
 func (a *app) posts(account string) bool {
-	t := a.tenants[account]
-	return t.side.BotToken != "" && t.Channel != ""
+	return a.cfg.Slack.BotToken != "" && a.tenants[account].Channel != ""
 }

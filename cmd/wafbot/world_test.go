@@ -59,7 +59,6 @@ const settled = 100 * time.Millisecond
 // world is the emulated world with the bot in it.
 type world struct {
 	*sandbox.World
-	Slack   *workspace.Workspace // the one that the story looks at, see in
 	t       *testing.T
 	cfg     *config.Config
 	speed   float64       // see botOptions
@@ -121,17 +120,14 @@ func playOver(t *testing.T, redis redisServer, way workspace.Ingress, prepare fu
 	play(t, w)
 }
 
-// newWorld is a quiet world for account acme, with one workspace or with several. Nothing polls more often than the bot does here.
-func newWorld(t *testing.T, redis redisServer, way workspace.Ingress, workspaces ...string) *world {
+// newWorld is a quiet world for account acme. Nothing polls more often than the bot does here.
+func newWorld(t *testing.T, redis redisServer, way workspace.Ingress) *world {
 	t.Helper()
-	w := &world{World: openWorld(t, workspaces...), t: t, redis: redis, journal: newJournal()}
-	w.Slack = w.World.Slack
+	w := &world{World: openWorld(t), t: t, redis: redis, journal: newJournal()}
 	var err error
 	w.cfg, err = demoConfig(w.World)
 	require.NoError(t, err)
-	for _, each := range w.Workspaces() {
-		require.NoError(t, each.Slack.SetIngress(way))
-	}
+	require.NoError(t, w.Slack.SetIngress(way))
 	switch way {
 	case workspace.IngressHTTP:
 		w.cfg.Slack.AppToken = ""
@@ -144,17 +140,6 @@ func newWorld(t *testing.T, redis redisServer, way workspace.Ingress, workspaces
 	w.cfg.Accounts = w.cfg.Accounts[:1]
 	w.cfg.Redis.URL = apiclient.Secret(redis.url)
 	return w
-}
-
-// in is the same world with the eyes of another of its workspaces.
-func (w *world) in(name string) *world {
-	w.t.Helper()
-	all := w.Workspaces()
-	i := slices.IndexFunc(all, func(each sandbox.Workspace) bool { return each.Name == name })
-	require.GreaterOrEqual(w.t, i, 0, name)
-	there := *w
-	there.Slack = all[i].Slack
-	return &there
 }
 
 // start starts the bot on a listener of its own; stop ends it.

@@ -9,47 +9,9 @@ import (
 
 // Roles says who may do what.
 type Roles struct {
-	// Viewers, Responders and Admins are Slack user ids, user group ids, or "*" for every full member of the workspace. An id that begins with a workspace's, as
-	// T0123/U0456, counts in that one alone.
+	// Viewers, Responders and Admins are Slack user ids, user group ids, or "*" for every full member of the workspace.
 	Viewers, Responders, Admins []string
 	Terminal                    map[string]TerminalUser // by user of the operating system; not listed: Viewer
-	Workspace                   Workspace               // where the others count; nil: in none
-}
-
-// Workspace is where people are.
-type Workspace interface {
-	// Team is the workspace's id at Slack; "": it isn't known yet.
-	Team() string
-}
-
-// here is an id as the workspace itself has it; "" if it is of another one.
-func (r Roles) here(id string) string {
-	team, bare, qualified := strings.Cut(id, "/")
-	switch {
-	case !qualified:
-		return id
-	case r.Workspace == nil || team == "" || team != r.Workspace.Team():
-		return ""
-	}
-	return bare
-}
-
-// Here are the roles as the workspace itself has their ids, without those of others.
-func (r Roles) Here() Roles {
-	qualified := func(id string) bool { return strings.Contains(id, "/") }
-	here := func(ids []string) (all []string) {
-		if !slices.ContainsFunc(ids, qualified) {
-			return ids
-		}
-		for _, id := range ids {
-			if id = r.here(id); id != "" {
-				all = append(all, id)
-			}
-		}
-		return all
-	}
-	r.Viewers, r.Responders, r.Admins = here(r.Viewers), here(r.Responders), here(r.Admins)
-	return r
 }
 
 // TerminalUser is a user of the operating system.
@@ -61,7 +23,7 @@ type TerminalUser struct {
 // TerminalUser is who asks at the terminal.
 func (r Roles) TerminalUser(a record.Actor) TerminalUser {
 	u := r.Terminal[strings.TrimPrefix(a.ID, "cli:")]
-	u.Role, u.Slack = max(u.Role, record.Viewer), r.here(u.Slack)
+	u.Role = max(u.Role, record.Viewer)
 	return u
 }
 
@@ -82,7 +44,6 @@ func (r Roles) Everyone() record.Role {
 
 // Named is the highest role that lists one of the ids, and by which id.
 func (r Roles) Named(ids ...string) (record.Role, string) {
-	r = r.Here()
 	lists := map[record.Role][]string{record.Viewer: r.Viewers, record.Responder: r.Responders, record.Admin: r.Admins}
 	for _, role := range []record.Role{record.Admin, record.Responder, record.Viewer} {
 		if i := slices.IndexFunc(ids, func(id string) bool { return slices.Contains(lists[role], id) }); i >= 0 {
@@ -94,13 +55,11 @@ func (r Roles) Named(ids ...string) (record.Role, string) {
 
 // Groups are the ids of the user groups that have a role.
 func (r Roles) Groups() []string {
-	r = r.Here()
 	return slices.DeleteFunc(slices.Concat(r.Admins, r.Responders, r.Viewers), func(id string) bool { return !strings.HasPrefix(id, "S") })
 }
 
 // List is who has at least that role, each once and "*" left out.
 func (r Roles) List(least record.Role) []string {
-	r = r.Here()
 	all := r.Admins
 	if least <= record.Responder {
 		all = slices.Concat(r.Responders, all)

@@ -14,9 +14,7 @@ var timed = map[string]string{
 	"internal/clock": "it knows how far the machine's clock is off",
 	"apiclient":      "when a request was sent, and Retry-After of a sender that doesn't say the time",
 
-	"bot/front.go":          "how long a request has been in this replica's hands",
 	"bot/server.go":         "how long an acknowledgement takes",
-	"bot/notified.go":       "how often somebody is told the same",
 	"bot/worker.go":         "how long a request has been in this replica's hands",
 	"bot/slackconn":         "pauses, caches and deadlines of connections",
 	"bot/notify/history.go": "when a channel was read",
@@ -29,7 +27,6 @@ var timed = map[string]string{
 	"bot/notify/trial.go":   "when a message in doubt is verified",
 	"bot/notify/verify.go":  "when a message in doubt is verified",
 
-	"commands/load.go":        "how long reading took",
 	"commands/paging/page.go": "pauses between tries",
 	"poller/cap.go":           "how long a poll takes",
 	"poller/poll.go":          "how long a poll takes, how often everything is read, and how long polls have failed",

@@ -16,25 +16,20 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// What the nth workspace is called, and what it and the bot know each other by.
-func workspaceName(n int) string   { return fmt.Sprintf("team-%d", n) }
-func workspaceTeam(n int) string   { return fmt.Sprintf("T0SC%05d", n) }
-func workspaceToken(n int) string  { return fmt.Sprintf("xoxb-scale-%d", n) }
-func workspaceSecret(n int) string { return fmt.Sprintf("scale-signing-secret-%d", n) }
+// What the workspace and the bot know each other by.
+const (
+	scaleTeam   = "T0SCALE00"
+	scaleToken  = "xoxb-scale"
+	scaleSecret = "scale-signing-secret"
+	scaleUser   = "U0ROB0002" // who clicks
+)
 
-// scaleUser clicks, in each workspace.
-const scaleUser = "U0ROB0002"
-
-// workspace is the nth one. The nth channel is in the one with that number, counted round, and an account in that of its channel.
-func (s size) workspace(n int, base string) workspace.Config {
+func (s size) workspace(base string) workspace.Config {
 	cfg := workspace.Config{
-		TeamID: workspaceTeam(n), BaseURL: base + "/slack/" + workspaceName(n), SigningSecret: workspaceSecret(n), BotToken: workspaceToken(n), Deliver: s.Deliver, Ingress: workspace.IngressHTTP,
-		Users: []workspace.User{{ID: scaleUser, Name: "rob", RealName: "Rob Diaz", TeamID: workspaceTeam(n)}},
+		TeamID: scaleTeam, BaseURL: base + "/slack", SigningSecret: scaleSecret, BotToken: scaleToken, Deliver: s.Deliver, Ingress: workspace.IngressHTTP,
+		Users: []workspace.User{{ID: scaleUser, Name: "rob", RealName: "Rob Diaz", TeamID: scaleTeam}},
 	}
-	if s.Workspaces > 1 {
-		cfg.Name = workspaceName(n)
-	}
-	for c := n; c < s.Channels; c += s.Workspaces {
+	for c := range s.Channels {
 		cfg.Channels = append(cfg.Channels, workspace.Channel{ID: channelOf(c, s.Channels), Name: fmt.Sprintf("waf-%d", c), BotIsMember: true})
 	}
 	return cfg
@@ -42,7 +37,6 @@ func (s size) workspace(n int, base string) workspace.Config {
 
 // clickable is a button.
 type clickable struct {
-	workspace          int
 	channel, ts, value string
 }
 
@@ -76,23 +70,23 @@ var (
 )
 
 // serveSlack gives calls to the workspace, and notes what it takes.
-func (w *scaleWorld) serveSlack(n int, out http.ResponseWriter, r *http.Request) {
+func (w *scaleWorld) serveSlack(out http.ResponseWriter, r *http.Request) {
 	at := time.Now()
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if !strings.HasPrefix(r.URL.Path, "/api/") {
-		w.answered("/slack/"+workspaceName(n)+r.URL.Path, at)
-		w.slacks[n].ServeHTTP(out, r)
+		w.answered("/slack"+r.URL.Path, at)
+		w.slack.ServeHTTP(out, r)
 		return
 	}
 	answer := httptest.NewRecorder()
-	w.slacks[n].ServeHTTP(answer, r)
+	w.slack.ServeHTTP(answer, r)
 	for name, values := range answer.Header() {
 		out.Header()[name] = values
 	}
 	out.WriteHeader(answer.Code)
 	_, _ = out.Write(answer.Body.Bytes())
-	w.called(n, strings.TrimPrefix(r.URL.Path, "/api/"), body, answer)
+	w.called(strings.TrimPrefix(r.URL.Path, "/api/"), body, answer)
 }
 
 func (w *scaleWorld) answered(path string, at time.Time) {
@@ -108,7 +102,7 @@ func (w *scaleWorld) answered(path string, at time.Time) {
 }
 
 // called notes a call of the Web API.
-func (w *scaleWorld) called(n int, method string, body []byte, answer *httptest.ResponseRecorder) {
+func (w *scaleWorld) called(method string, body []byte, answer *httptest.ResponseRecorder) {
 	var said struct {
 		OK          bool
 		Channel, TS string
@@ -124,7 +118,7 @@ func (w *scaleWorld) called(n int, method string, body []byte, answer *httptest.
 	case said.OK && method == "chat.postMessage":
 		w.seen.Posts++
 		form, _ := url.ParseQuery(string(body))
-		w.posted(form, clickable{n, said.Channel, said.TS, ""})
+		w.posted(form, clickable{said.Channel, said.TS, ""})
 	}
 }
 

@@ -106,8 +106,8 @@ func scaleTable(all []measured) string {
 	}
 	var b strings.Builder
 	first := all[0]
-	fmt.Fprintf(&b, "%d accounts with %d attacks each, %d channels of %d workspaces, %d new attacks a second, %d %% of them worth a card, a click each %s, and a storm in ten accounts at once. %d cores, shared by everything. A round trip over TLS took %s ms, a `PING` of Redis %s ms.\n\n",
-		first.size.Accounts, first.size.Attacks, first.size.Channels, first.size.Workspaces, *scaleRate, int(100*worthCards()), clickEach, runtime.NumCPU(), millis(first.httpTrip), millis(first.trip))
+	fmt.Fprintf(&b, "%d accounts with %d attacks each, %d channels, %d new attacks a second, %d %% of them worth a card, a click each %s, and a storm in ten accounts at once. %d cores, shared by everything. A round trip over TLS took %s ms, a `PING` of Redis %s ms.\n\n",
+		first.size.Accounts, first.size.Attacks, first.size.Channels, *scaleRate, int(100*worthCards()), clickEach, runtime.NumCPU(), millis(first.httpTrip), millis(first.trip))
 	b.WriteString("| |")
 	for _, m := range all {
 		name := map[string]string{"one": "one Redis", "cluster": "a cluster"}[m.kind]

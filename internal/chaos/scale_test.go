@@ -25,7 +25,6 @@ import (
 var (
 	scales        = flag.Bool("scale", false, "whether TestScale runs")
 	scaleAccounts = flag.Int("scale.accounts", 1000, "how many accounts there are")
-	scaleSpaces   = flag.Int("scale.workspaces", 20, "in how many workspaces they are")
 	scaleChannels = flag.Int("scale.channels", 300, "how many channels they share")
 	scaleAttacks  = flag.Int("scale.attacks", 100, "how many attacks of the last hours each has")
 	scaleRate     = flag.Int("scale.rate", 50, "how many attacks begin a second, over all")
@@ -36,7 +35,8 @@ var (
 	scaleDoc      = flag.String("scale.doc", "", "the document that gets the table; empty: it is printed alone")
 )
 
-// postsOfWorkspace is how many cards a second a workspace can be given for long: Slack takes some 300 messages a minute there, and others need room.
+// postsOfWorkspace is how many cards a second the workspace can be given for long: Slack takes some 300 messages a
+// minute there, and others need room.
 const postsOfWorkspace = 4
 
 // TestScale runs the shipped program with very many accounts, and measures what that costs.
@@ -86,7 +86,7 @@ func openScale(t *testing.T, binary, kind string, replicas int) *scale {
 	t.Helper()
 	dir := logsOf(t)
 	s := &scale{t: t, kind: kind}
-	s.size = size{Accounts: *scaleAccounts, Channels: *scaleChannels, Attacks: *scaleAttacks, Workspaces: *scaleSpaces, CertFile: filepath.Join(dir, "ca.pem")}
+	s.size = size{Accounts: *scaleAccounts, Channels: *scaleChannels, Attacks: *scaleAttacks, CertFile: filepath.Join(dir, "ca.pem")}
 	s.size.Deliver = balance(t, func() []*replica { return s.replicas })
 	t.Setenv("SSL_CERT_FILE", s.size.CertFile)
 	s.openWorld(dir)
@@ -161,20 +161,7 @@ func (s *scale) openRedis() (url string) {
 // config is the replicas' configuration.
 func (s *scale) config(redis string) string {
 	var b strings.Builder
-	keys := func(n int) string {
-		return fmt.Sprintf(`bot_token: %s, signing_secret: %s, api_url: "%s/slack/%s/api/"`, workspaceToken(n), workspaceSecret(n), s.url, workspaceName(n))
-	}
-	several, admins := s.size.Workspaces > 1, []string{scaleUser}
-	if several {
-		admins = nil
-		b.WriteString("workspaces:\n")
-		for n := range s.size.Workspaces {
-			fmt.Fprintf(&b, "  - {name: %s, %s}\n", workspaceName(n), keys(n))
-			admins = append(admins, workspaceTeam(n)+"/"+scaleUser)
-		}
-	} else {
-		fmt.Fprintf(&b, "slack: {%s}\n", keys(0))
-	}
+	fmt.Fprintf(&b, "slack: {bot_token: %s, signing_secret: %s, api_url: \"%s/slack/api/\"}\n", scaleToken, scaleSecret, s.url)
 	fmt.Fprintf(&b, `
 redis: {url: "%s"}
 sources: []
@@ -184,13 +171,9 @@ account_defaults:
   poll_interval: 15s
   routes: [{match: {kind: incident}}, {match: {kind: attack, min_hits: %d}}]
 accounts:
-`, redis, strings.Join(admins, ", "), s.url, wantedHits)
+`, redis, scaleUser, s.url, wantedHits)
 	for n := range s.size.Accounts {
-		in := ""
-		if several {
-			in = ", workspace: " + workspaceName(n%s.size.Channels%s.size.Workspaces)
-		}
-		fmt.Fprintf(&b, "  - {name: %s, token: %s, client_id: %d, channel: %s%s}\n", tenantName(n), tenantToken(n), n+1, channelOf(n, s.size.Channels), in)
+		fmt.Fprintf(&b, "  - {name: %s, token: %s, client_id: %d, channel: %s}\n", tenantName(n), tenantToken(n), n+1, channelOf(n, s.size.Channels))
 	}
 	return b.String()
 }
@@ -227,8 +210,8 @@ func (s *scale) settle() {
 	}, 10*time.Minute, time.Second, "messages go on")
 }
 
-// worthCards is the share of new attacks that is worth a card: as many as the workspaces take.
-func worthCards() float64 { return min(1, postsOfWorkspace*float64(*scaleSpaces)/float64(*scaleRate)) }
+// worthCards is the share of new attacks that is worth a card: as many as the workspace takes.
+func worthCards() float64 { return min(1, postsOfWorkspace/float64(*scaleRate)) }
 
 // measured is what a run found.
 type measured struct {

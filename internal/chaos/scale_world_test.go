@@ -25,7 +25,7 @@ const worldVariable = "SCALE_WORLD"
 
 // size is how large a scale run is.
 type size struct {
-	Accounts, Channels, Attacks, Workspaces int
+	Accounts, Channels, Attacks int
 
 	Deliver, CertFile string
 }
@@ -71,14 +71,11 @@ func TestScaleWorld(t *testing.T) {
 	defer server.Close()
 	require.NoError(t, os.WriteFile(s.CertFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
 	w.url = server.URL
-	for n := range s.Workspaces {
-		slack, err := workspace.New(s.workspace(n, server.URL))
-		require.NoError(t, err)
-		defer slack.Close()
-		w.slacks = append(w.slacks, slack)
-		path := "/slack/" + workspaceName(n)
-		mux.Handle(path+"/", http.StripPrefix(path, http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { w.serveSlack(n, out, r) })))
-	}
+	var err error
+	w.slack, err = workspace.New(s.workspace(server.URL))
+	require.NoError(t, err)
+	defer w.slack.Close()
+	mux.Handle("/slack/", http.StripPrefix("/slack", http.HandlerFunc(w.serveSlack)))
 	mux.Handle("/service/", http.StripPrefix("/service", w.crowd))
 	mux.HandleFunc("/scale/", w.control)
 	fmt.Printf("world=%s\n", server.URL)
@@ -87,10 +84,10 @@ func TestScaleWorld(t *testing.T) {
 
 // scaleWorld is the service and the workspace, and what was seen of both.
 type scaleWorld struct {
-	size   size
-	crowd  *crowd
-	slacks []*workspace.Workspace
-	url    string
+	size  size
+	crowd *crowd
+	slack *workspace.Workspace
+	url   string
 
 	mu     sync.Mutex
 	cards  map[string]*awaited  // by path
@@ -128,9 +125,7 @@ func (w *scaleWorld) listed(path string, at time.Time) {
 func (w *scaleWorld) control(out http.ResponseWriter, r *http.Request) {
 	switch strings.TrimPrefix(r.URL.Path, "/scale/") {
 	case "limits":
-		for _, slack := range w.slacks {
-			slack.SetRateLimits(true)
-		}
+		w.slack.SetRateLimits(true)
 	case "load":
 		var l load
 		if err := json.NewDecoder(r.Body).Decode(&l); err != nil {
@@ -173,7 +168,7 @@ func (w *scaleWorld) shown() figures {
 	f := w.seen
 	f.Unanswered = len(w.clicks)
 	for n := range w.size.Channels {
-		f.Hidden += w.slacks[n%len(w.slacks)].Hidden(channelOf(n, w.size.Channels))
+		f.Hidden += w.slack.Hidden(channelOf(n, w.size.Channels))
 	}
 	for _, a := range w.cards {
 		if a.storm || a.listed.IsZero() {
@@ -257,7 +252,7 @@ func (w *scaleWorld) click() {
 	w.last = w.last[:len(w.last)-1]
 	w.mu.Unlock()
 	clicked := time.Now()
-	d, err := w.slacks[one.workspace].Click(context.Background(), workspace.Click{User: "rob", Channel: one.channel, TS: one.ts, Button: one.value})
+	d, err := w.slack.Click(context.Background(), workspace.Click{User: "rob", Channel: one.channel, TS: one.ts, Button: one.value})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil || !d.Acked {

@@ -43,8 +43,6 @@ func (o *origins) override(v, own reflect.Value, key string) {
 // checkPolicies reports contradictions within the policy for all accounts, and within what an account's own keys make of it.
 func (c *Config) checkPolicies() {
 	const all = "policy"
-	c.checkCommonIDs(all, c.Policy)
-	c.checkCommonIDs(defaultsKey+"."+all, c.AccountDefaults.Policy)
 	c.checkTerminal(all, c.Policy)
 	c.checkDurations(all, c.Policy)
 	c.checkOverride(all, c.Policy.Approval)

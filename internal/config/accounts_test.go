@@ -97,58 +97,31 @@ accounts:
 	}, got)
 }
 
-func TestAccountsOfAFolder(t *testing.T) {
+func TestBadAccountsAndDefaults(t *testing.T) {
 	t.Parallel()
-	c, err := config.Load(folder(
-		t, "wafbot.yaml", "accounts_dir: accounts\naccount_defaults: {api_url: 'https://api.example.com'}\naccounts: [{name: first, token: t}]\n",
-		"accounts/10-one.yaml", "name: one\ntoken_file: secret\n", "accounts/20-many.yaml", "- {name: two, token: t}\n- {name: three, token: t}\n",
-		"accounts/30-empty.yaml", "# none yet\n", "accounts/notes.txt", "name: none", "accounts/.hidden.yaml", "name: none", "secret", "s",
-	), nil)
-	require.NoError(t, err)
-	var names []string
-	for _, a := range c.Accounts {
-		names = append(names, a.Name)
-		require.Equal(t, "https://api.example.com", a.APIURL)
-	}
-	require.Equal(t, []string{"first", "one", "two", "three"}, names)
-	require.FileExists(t, c.Accounts[1].TokenFile, "relative to the configuration's folder")
-}
-
-func TestBadAccountsOfAFolder(t *testing.T) {
-	t.Parallel()
-	path := folder(
-		t, "wafbot.yaml", "accounts_dir: accounts\naccount_defaults: {api_url: nowhere, name: all, storm: {ovr: 1, in: 0s}}\n",
-		"accounts/a.yaml", "- {name: one, token: t, chanel: C0A}\n- {name: two, name: two}\n", "accounts/b.yaml", "name: one\ntoken: t\nstorm: {over: 0}\n",
-		"accounts/c.yaml", "[", "accounts/d.yaml", "just words\n",
-	)
-	dir := filepath.Dir(path)
+	path := folder(t, "wafbot.yaml", `account_defaults: {api_url: nowhere, name: all, storm: {ovr: 1, in: 0s}}
+accounts:
+  - {name: one, token: t, chanel: C0A}
+  - {name: two, name: two}
+  - {name: one, token: t, storm: {over: 0}}
+  - just words
+`)
 	_, err := config.Load(path, []string{"WAFBOT_CHANNEL=C0A"})
 	require.EqualError(t, err, strings.ReplaceAll(strings.TrimSpace(`
-DIR/wafbot.yaml:2:29: account_defaults.api_url: "nowhere" is no web address; write it like https://HOST/
-DIR/wafbot.yaml:2:38: account_defaults.name: is each account's own; write it there
-DIR/wafbot.yaml:2:57: account_defaults.storm.ovr: unknown key; did you mean "over"?
-DIR/wafbot.yaml:2:69: account_defaults.storm.in: "0s" is too short; write a duration longer than 0
-DIR/accounts/a.yaml:1:25: accounts[0].chanel: unknown key; did you mean "channel"?
-DIR/accounts/a.yaml:2:3: accounts[1].token: missing; set it
-DIR/accounts/a.yaml:2:15: accounts[1].name: given twice, first on line 2; remove one
-DIR/accounts/b.yaml:1:7: accounts[2].name: "one" is given twice; rename one
-DIR/accounts/b.yaml:3:15: accounts[2].storm.over: "0" is too small; write 1 at least
-DIR/accounts/c.yaml:2:1: YAML: did not find expected node content; fix the syntax
-DIR/accounts/d.yaml:1:1: accounts[3]: is a single value; write keys with values below it
-DIR/accounts/d.yaml:1:1: accounts[3].name: missing; give it a name
-DIR/accounts/d.yaml:1:1: accounts[3].token: missing; set it
+FILE:1:29: account_defaults.api_url: "nowhere" is no web address; write it like https://HOST/
+FILE:1:38: account_defaults.name: is each account's own; write it there
+FILE:1:57: account_defaults.storm.ovr: unknown key; did you mean "over"?
+FILE:1:69: account_defaults.storm.in: "0s" is too short; write a duration longer than 0
+FILE:3:27: accounts[0].chanel: unknown key; did you mean "channel"?
+FILE:4:5: accounts[1].token: missing; set it
+FILE:4:17: accounts[1].name: given twice, first on line 4; remove one
+FILE:5:12: accounts[2].name: "one" is given twice; rename one
+FILE:5:41: accounts[2].storm.over: "0" is too small; write 1 at least
+FILE:6:5: accounts[3]: is a single value; write keys with values below it
+FILE:6:5: accounts[3].name: missing; give it a name
+FILE:6:5: accounts[3].token: missing; set it
 environment: WAFBOT_CHANNEL: the accounts are in the file; set accounts[].channel there and unset this
-`), "DIR", dir))
-	for setting, says := range map[string]string{
-		"accounts_dir: nowhere\n":               ":1:15: accounts_dir: open " + dir + "/nowhere: no such file or directory; put the accounts there or fix the path",
-		minimal + "accounts_dir: .\n":           "",
-		minimal + "accounts_dir: accounts/..\n": "",
-	} {
-		require.NoError(t, os.WriteFile(path, []byte(setting), 0o600))
-		if _, err := config.Load(path, nil); says != "" {
-			require.EqualError(t, err, path+says)
-		}
-	}
+`), "FILE", path))
 }
 
 func TestBadMerges(t *testing.T) {

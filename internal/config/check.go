@@ -22,7 +22,7 @@ const digits = "0123456789"
 // check reports what decoding one value can't see: limits, shapes, contradictions and missing keys.
 func (c *Config) check() {
 	o := c.origins
-	c.checkWorkspaces()
+	c.Slack.check(o)
 	c.checkRedis()
 	_, port, err := net.SplitHostPort(c.Listen)
 	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
@@ -101,9 +101,9 @@ func (o *origins) checkValue(key string, v reflect.Value, check string) {
 	case "mention":
 		bad(text != "" && !isID(text, "UWS"), "is no id; write a user id (U…) or a user group id (S…)")
 	case "member":
-		bad(text != "*" && !isID(ofTeam(text), "UWS"), `is no id; write a user id (U…), a user group id (S…) or "*" for everyone`)
+		bad(text != "*" && !isID(text, "UWS"), `is no id; write a user id (U…), a user group id (S…) or "*" for everyone`)
 	case "user":
-		bad(text != "" && !isID(ofTeam(text), "UW"), "is no user id; write the id (U…) that Slack shows in the profile's menu")
+		bad(text != "" && !isID(text, "UW"), "is no user id; write the id (U…) that Slack shows in the profile's menu")
 	case "channel":
 		bad(text != "" && !isID(text, "CGD"), "is no channel id; write the id (C…) that Slack shows at the end of the channel's details")
 	case "word":
@@ -131,6 +131,19 @@ func (c *Config) RedisKey() string {
 		return "redis.url_file"
 	}
 	return "redis.url"
+}
+
+func (s *Slack) check(o *origins) {
+	if !strings.HasSuffix(s.APIURL, "/") {
+		s.APIURL += "/" // the Slack client appends the method's bare name
+	}
+	word, slash := strings.CutPrefix(s.Command, "/")
+	if !slash || word == "" || len(word) > 31 || !onlyOf(word, letters+digits+"-_") {
+		o.reportValue("slack.command", "is no slash command; write / and up to 31 of a-z 0-9 - _")
+	}
+	if !(s.MessagesPerSecond >= 0 && s.MessagesPerSecond <= 1000) {
+		o.reportValue("slack.messages_per_second", "is out of range; write 0 (as fast as Slack takes them) to 1000")
+	}
 }
 
 func (c *Config) checkRedis() {
@@ -189,14 +202,14 @@ func (o *origins) webAddress(key, text string) {
 
 func (c *Config) checkAccounts() {
 	o := c.origins
-	if len(c.Accounts) == 0 && !o.isWrong("accounts_dir") {
+	if len(c.Accounts) == 0 {
 		o.report("accounts", "there is none; write one into the file, or set WAFBOT_API_URL, WAFBOT_API_TOKEN and WAFBOT_CHANNEL")
 	}
 	seen := map[string]bool{}
 	for i := range c.Accounts {
 		a, key := &c.Accounts[i], Element("accounts", i)
 		o.uniqueName(key, a.Name, seen)
-		if a.Name != "" && !isName(a.Name) {
+		if a.Name != "" && !(len(a.Name) <= 32 && onlyOf(a.Name, letters+digits+"-")) {
 			o.reportValue(key+".name", "is no account name; write up to 32 of a-z 0-9 -")
 		}
 		if a.APIURL == "" {
@@ -208,7 +221,6 @@ func (c *Config) checkAccounts() {
 		if a.ClientID < 1 && o.isSet(key+".client_id") {
 			o.reportValue(key+".client_id", "is no client id; write one above 0, or leave it out to have the API asked")
 		}
-		c.checkWorkspaceOf(a, key+".workspace")
 		a.Quiet.check(o, key+".quiet.hours")
 		a.checkApplications(o, key+".applications")
 		for j := range a.Routes {
@@ -306,8 +318,14 @@ func (p *Page) check(o *origins, key string) {
 // CheckServe reports what only serve needs: the way to Slack. Its error is an *Error.
 func (c *Config) CheckServe() error {
 	o := &origins{root: c.origins.root, keys: c.origins.keys}
-	for key, w := range c.EachWorkspace() {
-		c.checkServe(o, key, w)
+	if c.Slack.BotToken == "" {
+		o.report("slack.bot_token", "missing; %s (the app's OAuth & Permissions page shows it)", o.setIt("slack.bot_token"))
+	}
+	if c.Slack.AppToken == "" && c.Slack.SigningSecret == "" {
+		const secret = "slack.signing_secret"
+		o.report("slack.app_token", "missing, and %s too: no click would reach wafbot; for Socket Mode %s "+
+			"(an app-level token with connections:write), for signed HTTP give %s (the app's Basic Information page has both)",
+			secret, o.setIt("slack.app_token"), c.AsWritten(secret))
 	}
 	for i, a := range c.Accounts {
 		if key := Element("accounts", i) + ".channel"; a.Channel == "" {

@@ -14,12 +14,10 @@ import (
 type Config struct {
 	Timezone        *time.Location `yaml:"timezone"`
 	Log             Log            `yaml:"log"`
-	Slack           Slack          `yaml:"slack"`      // the only workspace
-	Workspaces      []Slack        `yaml:"workspaces"` // instead of it, where there are several
+	Slack           Slack          `yaml:"slack"`
 	Redis           Redis          `yaml:"redis"`
 	Listen          string         `yaml:"listen" env:"WAFBOT_LISTEN"`
 	AccountDefaults Account        `yaml:"account_defaults"` // what accounts begin with
-	AccountsDir     string         `yaml:"accounts_dir"`     // "": all accounts are in Accounts' key; Accounts holds those of the folder, too
 
 	Accounts []Account         `yaml:"accounts"`
 	Runbooks map[string]string `yaml:"runbooks" check:"web"` // attack type, or "*" for the others: URL
@@ -42,9 +40,8 @@ const (
 	LogJSON = "json" // an object a line
 )
 
-// Slack is a workspace and its rate limits.
+// Slack is the workspace and its rate limits.
 type Slack struct {
-	Name              string           `yaml:"name"` // of one of several workspaces; "": it is the only one
 	BotToken          apiclient.Secret `yaml:"bot_token" env:"WAFBOT_SLACK_BOT_TOKEN"`
 	BotTokenFile      string           `yaml:"bot_token_file" env:"WAFBOT_SLACK_BOT_TOKEN_FILE"`
 	AppToken          apiclient.Secret `yaml:"app_token" env:"WAFBOT_SLACK_APP_TOKEN"` // set: Socket Mode
@@ -75,7 +72,6 @@ type TLS struct {
 // Account is one account of the service. Token or TokenFile is set, never both.
 type Account struct {
 	Name         string              `yaml:"name"`
-	Workspace    string              `yaml:"workspace"` // "": the only one
 	APIURL       string              `yaml:"api_url" env:"WAFBOT_API_URL" check:"web"`
 	Token        apiclient.Secret    `yaml:"token" env:"WAFBOT_API_TOKEN"`
 	TokenFile    string              `yaml:"token_file" env:"WAFBOT_API_TOKEN_FILE"`       // the API client reads it whenever it changes

@@ -20,7 +20,7 @@ import (
 // that follow know where each key was written.
 type decoder struct {
 	*origins
-	file     string            // that is decoded: the configuration's, or one of accounts_dir
+	file     string            // that is decoded
 	folder   string            // where relative paths start
 	environ  map[string]string // for ${X}
 	defaults *Account          // what accounts begin with
@@ -61,7 +61,7 @@ func (d *decoder) document(data string) (root *yaml.Node, ok bool) {
 	return first.Content[0], true
 }
 
-// configuration decodes the configuration's file, and the files of the accounts_dir that it names. It reports whether there is something to check.
+// configuration decodes the configuration's file. It reports whether there is something to check.
 func (d *decoder) configuration(data string, c *Config) bool {
 	root, ok := d.document(data)
 	switch {
@@ -73,7 +73,6 @@ func (d *decoder) configuration(data string, c *Config) bool {
 	}
 	d.defaults = &c.AccountDefaults
 	d.fields(root, reflect.ValueOf(c).Elem(), "")
-	d.accountsDir(c)
 	return !d.full()
 }
 
@@ -296,7 +295,7 @@ func leavesOf(l leaf) (all []leaf) {
 
 // variable is the environment variable that sets the key; "": none. Those of the policy set the one for all accounts.
 func (l leaf) variable() string {
-	if l.ofDefaults() || strings.HasPrefix(l.key, workspacesKey) || strings.HasPrefix(l.key, "accounts[") && strings.Contains(l.key, "].policy.") {
+	if l.ofDefaults() || strings.HasPrefix(l.key, "accounts[") && strings.Contains(l.key, "].policy.") {
 		return ""
 	}
 	return l.tag.Get("env")
@@ -310,5 +309,5 @@ func (l leaf) isSecret() bool { return l.value.Type() == reflect.TypeFor[apiclie
 
 // isFile reports whether it names a file. Relative paths start at the configuration file's folder.
 func (l leaf) isFile() bool {
-	return strings.HasSuffix(l.key, "_file") || strings.HasSuffix(l.key, ".file") || l.key == "accounts_dir"
+	return strings.HasSuffix(l.key, "_file") || strings.HasSuffix(l.key, ".file")
 }

@@ -36,15 +36,12 @@ func leaves(v reflect.Value, key string, leaf func(key string, value reflect.Val
 	}
 	for i := range v.NumField() {
 		name, field := v.Type().Field(i).Tag.Get("yaml"), v.Field(i)
-		if name == "" || key == "slack" && name == "name" {
+		if name == "" {
 			continue
 		}
 		at := strings.TrimPrefix(key+"."+name, ".")
-		if at == "accounts[].policy" || at == "accounts[].sources" || at == "account_defaults" || at == "workspaces" { // its keys are those of policy, of sources, of an account, of slack
+		if at == "accounts[].policy" || at == "accounts[].sources" || at == "account_defaults" { // its keys are those of policy, of sources, of an account
 			leaf(at, reflect.Zero(field.Type()))
-			if at == "workspaces" {
-				leaf("workspaces[].name", reflect.ValueOf(""))
-			}
 			continue
 		}
 		switch kind := field.Kind(); {

@@ -29,13 +29,10 @@ func (o *origins) environment(c *Config, environ map[string]string) {
 			continue
 		}
 		key, ofAccount := strings.CutPrefix(l.key, "accounts[0].")
-		slackKeyOf, ofSlack := strings.CutPrefix(l.key, slackKey+".")
 		secret, isFile := strings.CutSuffix(name, "_FILE")
 		switch {
 		case ofAccount && o.isSet("accounts"):
 			o.reportVariable(name, "the accounts are in the file; set accounts[].%s there and unset this", key)
-		case ofSlack && o.isSet(workspacesKey):
-			o.reportVariable(name, "the workspaces are in the file; set workspaces[].%s there and unset this", slackKeyOf)
 		case isFile && environ[secret] != "":
 			o.reportVariable(name, "%s is set too; unset one of them", secret)
 		default:

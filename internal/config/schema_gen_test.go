@@ -123,8 +123,8 @@ var patterns = map[string][]string{
 	"clock":   {`^([0-9]{2}:[0-9]{2})?$`},
 	"web":     {`^[Hh][Tt][Tt][Pp][Ss]?://`},
 	"mention": {`^([UWS][A-Z0-9]+)?$`},
-	"member":  {`^\*$`, `^([TE][A-Z0-9]+/)?[UWS][A-Z0-9]+$`},
-	"user":    {`^(([TE][A-Z0-9]+/)?[UW][A-Z0-9]+)?$`},
+	"member":  {`^\*$`, `^[UWS][A-Z0-9]+$`},
+	"user":    {`^([UW][A-Z0-9]+)?$`},
 	"channel": {`^([CGD][A-Z0-9]+)?$`},
 }
 

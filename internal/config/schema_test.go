@@ -33,9 +33,6 @@ func asDocumented(t *testing.T) config.Documented {
 		if below, ok := strings.CutPrefix(key, "account_defaults."); ok {
 			key = "accounts[]." + below
 		}
-		if below, ok := strings.CutPrefix(key, "workspaces[]."); ok && below != "name" {
-			key = "slack." + below
-		}
 		for _, list := range []string{"policy.", "sources[]"} {
 			if _, below, ok := strings.Cut(key, "accounts[]."+list); ok {
 				key, inAccount = list+below, list == "policy."

@@ -58,7 +58,7 @@ func (s *shown) node(v reflect.Value, key string) *yaml.Node {
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Tag.Get("yaml")
 		at := below(key, name)
-		if name == "" || at == defaultsKey || at == "accounts_dir" || at == slackKey && len(s.Workspaces) > 0 {
+		if name == "" || at == defaultsKey {
 			continue
 		}
 		if _, secret := v.Field(i).Interface().(apiclient.Secret); secret && s.isSet(at+"_file") {

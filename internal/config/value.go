@@ -124,14 +124,6 @@ func splitList(text string) []string {
 	return items
 }
 
-// ofTeam is an id without the id of its workspace before it: U0123 of T0123/U0123.
-func ofTeam(text string) string {
-	if team, id, qualified := strings.Cut(text, "/"); qualified && isID(team, "TE") {
-		return id
-	}
-	return text
-}
-
 // isID reports whether text has the shape of a Slack id that starts with one of the letters.
 func isID(text, letters string) bool {
 	if len(text) < 2 || len(text) > 32 || !strings.Contains(letters, text[:1]) {

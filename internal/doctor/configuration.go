@@ -42,7 +42,7 @@ func (c checkup) config() []Finding {
 	if err := c.cfg.CheckServe(); err != nil {
 		found = append(found[:1], configProblems(err)...)
 	}
-	return slices.Concat(found, c.policies(), c.plainText(), c.secrets(), c.deadRoutes(), c.pages(), c.quietHours(), c.unusedWorkspaces())
+	return slices.Concat(found, c.policies(), c.plainText(), c.secrets(), c.deadRoutes(), c.pages(), c.quietHours())
 }
 
 // quietHours finds quiet hours that are perhaps not meant: in a time zone that wasn't chosen, or for most of the day.
@@ -124,11 +124,7 @@ func (c checkup) plainText() []Finding {
 	for i, a := range c.cfg.Accounts {
 		web(config.Element("accounts", i)+".api_url", a.APIURL)
 	}
-	signed := false
-	for key, w := range c.cfg.EachWorkspace() {
-		web(key+".api_url", w.APIURL)
-		signed = signed || w.SigningSecret != ""
-	}
+	web("slack.api_url", c.cfg.Slack.APIURL)
 	if a, err := address.Parse(c.cfg.Redis.Address()); err == nil && a.TLS == nil && !allLoopback(a.Hosts) {
 		said := "what wafbot stores goes to " + strings.Join(a.Hosts, ",") + " unencrypted"
 		if a.Login.Password != "" {
@@ -136,7 +132,7 @@ func (c checkup) plainText() []Finding {
 		}
 		found = append(found, Finding{"config", c.cfg.RedisKey(), Warn, said, "write rediss://, redis-clusters:// or redis-sentinels://, or keep others off that network"})
 	}
-	if host, _, err := net.SplitHostPort(c.cfg.Listen); err == nil && !config.IsLoopback(host) && !signed {
+	if host, _, err := net.SplitHostPort(c.cfg.Listen); err == nil && !config.IsLoopback(host) && c.cfg.Slack.SigningSecret == "" {
 		found = append(found, Finding{"config", "listen", Warn, "health and metrics can be read by others on the network, and Slack sends nothing there", "write 127.0.0.1:8080, unless probes come from elsewhere"})
 	}
 	return found
@@ -180,16 +176,6 @@ func (c checkup) pages() (found []Finding) {
 		found = append(found, Finding{"route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Format, text.Duration(r.Page.After)), ""})
 		if unencrypted(r.Page.URL.Reveal()) != "" && r.Page.Format != pager.Alertmanager {
 			found = append(found, Finding{"config", key, Warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"})
-		}
-	}
-	return found
-}
-
-// unusedWorkspaces finds workspaces without an account.
-func (c checkup) unusedWorkspaces() (found []Finding) {
-	for key, w := range c.cfg.EachWorkspace() {
-		if !slices.ContainsFunc(c.cfg.Accounts, func(a config.Account) bool { return a.Workspace == w.Name }) {
-			found = append(found, Finding{"config", key + " (" + w.Name + ")", Warn, "no account is of this workspace", "write workspace: " + w.Name + " at an account, or take it out"})
 		}
 	}
 	return found

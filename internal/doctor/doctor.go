@@ -148,10 +148,8 @@ func examine(ctx context.Context, o Options) []Finding {
 		c.config,
 		func() []Finding { return c.redis(ctx) },
 		func() []Finding { return c.pagers(ctx) },
-	}
-	for key, w := range cfg.EachWorkspace() {
-		s := space{c, *w, key}
-		checks = append(checks, func() []Finding { return s.named(s.slack(ctx)) }, func() []Finding { return s.named(s.ingress(ctx)) })
+		func() []Finding { return c.slack(ctx) },
+		func() []Finding { return c.ingress(ctx) },
 	}
 	if o.Account != "" {
 		i := slices.IndexFunc(cfg.Accounts, func(a config.Account) bool { return a.Name == o.Account })
@@ -220,11 +218,11 @@ func networkTrouble(err error, host, key string) Finding {
 }
 
 // slackTrouble is an error of a call to Slack.
-func (c space) slackTrouble(err error) Finding {
+func (c checkup) slackTrouble(err error) Finding {
 	if t, ok := slackconn.Explain(err); ok {
 		return wrong(t.Text, t.Fix)
 	}
-	return networkTrouble(err, hostOf(c.APIURL), c.key+".api_url")
+	return networkTrouble(err, hostOf(c.cfg.Slack.APIURL), "slack.api_url")
 }
 
 // accountTrouble is an error of a call to the service. do is what the call was for: "read attacks".

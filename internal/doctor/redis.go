@@ -75,9 +75,9 @@ func (c checkup) redis(ctx context.Context) []Finding {
 
 // replicas counts living replicas against Slack's links, and finds accounts that are configured no more and have changes in force.
 func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding) {
-	if n, err := s.Drills.Serving(ctx); err == nil && n > slackconn.MaxLinks && c.overLinks() != "" {
+	if n, err := s.Drills.Serving(ctx); err == nil && n > slackconn.MaxLinks && c.cfg.Slack.AppToken != "" {
 		found = append(found, Finding{"slack", "replicas", Warn, fmt.Sprintf("%d replicas run, and Slack gives an app %d Socket Mode links: the others receive nothing, though they watch accounts", n, slackconn.MaxLinks),
-			fmt.Sprintf("run %d at most, or receive over HTTP (%s.signing_secret), which any number can", slackconn.MaxLinks, c.overLinks())})
+			fmt.Sprintf("run %d at most, or receive over HTTP (slack.signing_secret), which any number can", slackconn.MaxLinks)})
 	}
 	var names []string
 	for _, a := range c.cfg.Accounts {
@@ -182,14 +182,4 @@ func redisPersistence(f store.Facts) Finding {
 		return Finding{State: Warn, Text: "it writes nothing to its disk: all is lost when it stops", Fix: fix}
 	}
 	return Finding{State: Note, Text: "whether it writes to its disk is unknown: it doesn't say", Fix: "make sure that it is persistent"}
-}
-
-// overLinks is the key of a workspace that delivers over Socket Mode; "": none does.
-func (c checkup) overLinks() string {
-	for key, w := range c.cfg.EachWorkspace() {
-		if w.AppToken != "" {
-			return key
-		}
-	}
-	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -16,48 +15,21 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/record"
 )
 
-// space is the check of one workspace: of what the configuration names there.
-type space struct {
-	checkup
-	config.Slack
-
-	key string // below which it is configured
-}
-
 // client asks Slack with the configured tokens. A call ends after patience.
-func (c space) client() *slackconn.Client {
-	return slackconn.Connect(slackconn.Config{Token: c.BotToken, AppToken: c.AppToken, APIURL: c.APIURL, HTTP: &http.Client{Timeout: c.patience}})
-}
-
-// named are findings with the name of the workspace, where there are several.
-func (c space) named(found []Finding) []Finding {
-	for i := range found {
-		if c.Name != "" {
-			found[i].Subject = strings.TrimSpace(found[i].Subject + " (" + c.Name + ")")
-		}
-	}
-	return found
-}
-
-// accounts are the workspace's accounts by their keys.
-func (c space) accounts() iter.Seq2[string, config.Account] {
-	return func(yield func(string, config.Account) bool) {
-		for i, a := range c.cfg.Accounts {
-			if a.Workspace == c.Name && !yield(config.Element("accounts", i), a) {
-				return
-			}
-		}
-	}
+func (c checkup) client() *slackconn.Client {
+	s := c.cfg.Slack
+	return slackconn.Connect(slackconn.Config{
+		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience},
+	})
 }
 
 // slack checks the bot token and, with it, everything in the workspace that the configuration names.
-func (c space) slack(ctx context.Context) []Finding {
-	token, key := c.BotToken, c.key+".bot_token"
+func (c checkup) slack(ctx context.Context) []Finding {
+	const key = "slack.bot_token"
+	token := c.cfg.Slack.BotToken
 	if token == "" {
 		return nil // config reports it
 	}
@@ -75,7 +47,7 @@ func (c space) slack(ctx context.Context) []Finding {
 	if slackconn.TokenKind(token) == slackconn.TokenExpires {
 		found[0].State, found[0].Text, found[0].Fix = Warn, found[0].Text+", and expires within 12 h: wafbot doesn't renew it", "make a new app from what wafbot manifest prints: its tokens don't expire"
 	}
-	found = append(found, tookLong("slack", hostOf(c.APIURL), time.Since(begun))...)
+	found = append(found, tookLong("slack", hostOf(c.cfg.Slack.APIURL), time.Since(begun))...)
 	found = append(found, scopes(self)...)
 	found = append(found, together(
 		func() []Finding { return c.channels(ctx, api, self) },
@@ -97,7 +69,7 @@ func wrongKind(key string, token apiclient.Secret, wanted, fix string) []Finding
 	return []Finding{{"slack", key, Wrong, "is of the wrong kind: " + is + " instead of " + wanted, fix}}
 }
 
-func (c space) notLookedUp() Finding {
+func (c checkup) notLookedUp() Finding {
 	text := "scopes, channels, people and user groups were not looked up: that takes the bot token"
 	if c.post {
 		text += "; no test card was posted"
@@ -132,25 +104,25 @@ func scopes(self slackconn.Identity) []Finding {
 }
 
 // ingress checks how Slack's clicks and commands get here.
-func (c space) ingress(ctx context.Context) []Finding {
+func (c checkup) ingress(ctx context.Context) []Finding {
 	var found []Finding
-	if c.AppToken != "" {
+	if c.cfg.Slack.AppToken != "" {
 		found = c.socket(ctx)
 	}
-	if c.SigningSecret != "" {
-		path := slackconn.Path(c.Name)
+	if c.cfg.Slack.SigningSecret != "" {
 		found = append(found,
-			Finding{"slack", c.key + ".signing_secret", Note, "whether it is the app's shows only when Slack's first request arrives: /metrics counts refused ones as wafbot_forged_requests_total", ""},
-			Finding{"slack", "listen", Note, fmt.Sprintf("whether Slack reaches %s can't be seen from here: the app's request URLs must lead there (%scommands, %sinteractions, %sevents)", c.cfg.Listen, path, path, path),
-				"type " + c.Command + " status in Slack while wafbot serve runs"})
+			Finding{"slack", "slack.signing_secret", Note, "whether it is the app's shows only when Slack's first request arrives: /metrics counts refused ones as wafbot_forged_requests_total", ""},
+			Finding{"slack", "listen", Note, "whether Slack reaches " + c.cfg.Listen + " can't be seen from here: the app's request URLs must lead there " +
+				"(/slack/commands, /slack/interactions, /slack/events)",
+				"type " + c.cfg.Slack.Command + " status in Slack while wafbot serve runs"})
 	}
 	return found
 }
 
-func (c space) socket(ctx context.Context) []Finding {
-	key := c.key + ".app_token"
+func (c checkup) socket(ctx context.Context) []Finding {
+	const key = "slack.app_token"
 	const fix = "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps"
-	if found := wrongKind(key, c.AppToken, slackconn.TokenApp, fix); found != nil {
+	if found := wrongKind(key, c.cfg.Slack.AppToken, slackconn.TokenApp, fix); found != nil {
 		return found
 	}
 	if err := c.client().TrySocket(ctx); err != nil {
@@ -192,9 +164,10 @@ func (u use) found(check, name string, state State, said, fix string) []Finding 
 }
 
 // channels checks every channel that cards and notices go to.
-func (c space) channels(ctx context.Context, api *slackconn.Client, self slackconn.Identity) []Finding {
+func (c checkup) channels(ctx context.Context, api *slackconn.Client, self slackconn.Identity) []Finding {
 	var uses []use
-	for key, a := range c.accounts() {
+	for i, a := range c.cfg.Accounts {
+		key := config.Element("accounts", i)
 		uses = named(uses, a.Channel, key+".channel")
 		for j, r := range a.Routes {
 			uses = named(uses, r.Channel, config.Element(key+".routes", j)+".channel")
@@ -219,62 +192,43 @@ func (c space) channels(ctx context.Context, api *slackconn.Client, self slackco
 	})
 }
 
-// writtenPolicy is a policy as it is written under a key, and its roles as the workspace has their ids.
-type writtenPolicy struct {
-	config.Policy
-
-	key   string
-	roles policy.Roles
-}
-
-// writtenPolicies are the policy for all accounts, and what each account of the workspace says itself.
-func (c space) writtenPolicies(in policy.Workspace) (all []writtenPolicy) {
-	add := func(key string, p config.Policy) {
-		roles := p.Roles()
-		roles.Workspace = in
-		all = append(all, writtenPolicy{p, key, roles.Here()})
-	}
-	add("policy", c.cfg.Policy)
-	for key, a := range c.accounts() {
-		add(key+".policy", a.Policy)
-	}
-	return all
-}
-
 // mentioned are the users, or the user groups, that the configuration names.
-func (c space) mentioned(in policy.Workspace, groups bool) []use {
+func (c checkup) mentioned(groups bool) []use {
 	var uses []use
-	policies := c.writtenPolicies(in)
-	for _, p := range policies {
+	policies, keys := []config.Policy{c.cfg.Policy}, []string{"policy"}
+	for i, a := range c.cfg.Accounts {
+		policies, keys = append(policies, a.Policy), append(keys, config.Element("accounts", i)+".policy")
+	}
+	for i, p := range policies {
 		for _, list := range []struct {
 			key string
 			ids []string
-		}{{".admins", p.roles.Admins}, {".responders", p.roles.Responders}, {".viewers", p.roles.Viewers}} {
+		}{{".admins", p.Admins}, {".responders", p.Responders}, {".viewers", p.Viewers}} {
 			for _, id := range list.ids {
-				uses = named(uses, id, p.key+list.key)
+				uses = named(uses, id, keys[i]+list.key)
 			}
 		}
 	}
 	for i := range uses {
 		uses[i].role = true
 	}
-	for key, a := range c.accounts() {
+	for i, a := range c.cfg.Accounts {
 		for j, r := range a.Routes {
-			uses = named(uses, r.Mention, config.Element(key+".routes", j)+".mention")
+			uses = named(uses, r.Mention, config.Element(config.Element("accounts", i)+".routes", j)+".mention")
 		}
 	}
-	for _, p := range policies {
-		uses = named(uses, p.Approval.Approvers, p.key+".approval.approvers")
+	for i, p := range policies {
+		uses = named(uses, p.Approval.Approvers, keys[i]+".approval.approvers")
 		for _, user := range slices.Sorted(maps.Keys(p.Terminal)) {
-			uses = named(uses, p.roles.TerminalUser(record.Actor{ID: "cli:" + user}).Slack, p.key+".terminal."+user+".slack")
+			uses = named(uses, p.Terminal[user].Slack, keys[i]+".terminal."+user+".slack")
 		}
 	}
 	return slices.DeleteFunc(uses, func(u use) bool { return u.isGroup() != groups })
 }
 
 // people looks up every user that has a role or is mentioned.
-func (c space) people(ctx context.Context, api *slackconn.Client) []Finding {
-	return sideBySide(c.mentioned(api, false), func(u use) []Finding {
+func (c checkup) people(ctx context.Context, api *slackconn.Client) []Finding {
+	return sideBySide(c.mentioned(false), func(u use) []Finding {
 		p, err := api.Person(ctx, u.id)
 		switch {
 		case err != nil:
@@ -290,8 +244,8 @@ func (c space) people(ctx context.Context, api *slackconn.Client) []Finding {
 }
 
 // groups looks up every user group that has a role or is mentioned, with one call for all.
-func (c space) groups(ctx context.Context, api *slackconn.Client) []Finding {
-	uses := c.mentioned(api, true)
+func (c checkup) groups(ctx context.Context, api *slackconn.Client) []Finding {
+	uses := c.mentioned(true)
 	if len(uses) == 0 {
 		return nil
 	}
@@ -319,7 +273,7 @@ func (c space) groups(ctx context.Context, api *slackconn.Client) []Finding {
 }
 
 // testCards posts one test card for each route, in their order. Slack takes one message a second per channel, after a few at once.
-func (c space) testCards(ctx context.Context, api *slackconn.Client) (found []Finding) {
+func (c checkup) testCards(ctx context.Context, api *slackconn.Client) (found []Finding) {
 	pace := map[string]*rate.Limiter{}
 	post := func(key, channel, of string) {
 		if pace[channel] == nil {
@@ -333,7 +287,8 @@ func (c space) testCards(ctx context.Context, api *slackconn.Client) (found []Fi
 		}
 		found = append(found, f.of("post", key+" → "+channel))
 	}
-	for key, a := range c.accounts() {
+	for i, a := range c.cfg.Accounts {
+		key := config.Element("accounts", i)
 		if a.Routes == nil {
 			post(key, a.Channel, "what "+a.Name+" posts")
 		}

@@ -28,7 +28,6 @@ type Metrics struct {
 	Acknowledged prometheus.Observer // seconds
 	DroppedReads prometheus.Counter
 
-	// Those of one workspace, see In.
 	Forged       prometheus.Counter
 	SocketOpens  prometheus.Counter
 	SlackCalls   *prometheus.CounterVec // method, outcome
@@ -43,22 +42,8 @@ type Metrics struct {
 	Changes *prometheus.CounterVec   // verb, outcome
 	Pages   *prometheus.CounterVec   // account, outcome
 
-	workspaces perWorkspace
-	defined    []Definition
-	counted    *prometheus.Registry
-}
-
-// perWorkspace are the metrics that are counted for each workspace.
-type perWorkspace struct{ forged, opens, calls, posts, edits, refused *prometheus.CounterVec }
-
-// In are the same metrics, with those of a workspace of several; "" stands for the only one.
-func (m *Metrics) In(workspace string) *Metrics {
-	of, in := m.workspaces, *m
-	in.Forged, in.SocketOpens = of.forged.WithLabelValues(workspace), of.opens.WithLabelValues(workspace)
-	in.SlackPosts, in.SlackEdits = of.posts.WithLabelValues(workspace), of.edits.WithLabelValues(workspace)
-	one := prometheus.Labels{byWorkspace: workspace}
-	in.SlackCalls, in.SlackRefused = of.calls.MustCurryWith(one), of.refused.MustCurryWith(one)
-	return &in
+	defined []Definition
+	counted *prometheus.Registry
 }
 
 // New makes the metrics. Nothing is counted yet.
@@ -66,19 +51,18 @@ func New() *Metrics {
 	m := &Metrics{counted: prometheus.NewRegistry()}
 	m.Acknowledged = m.histogram("acknowledge_seconds", "Time from a delivery of Slack's to its acknowledgement.", prometheus.ExponentialBuckets(0.0005, 2, 13)).WithLabelValues()
 	m.DroppedReads = m.counter("dropped_reads_total", "Requests that were acknowledged but not answered because too many were under way.").WithLabelValues()
-	of := &m.workspaces
-	of.forged = m.counter("forged_requests_total", "Requests whose signature was refused.", byWorkspace)
-	of.opens = m.counter("socket_opens_total", "Attempts to open a Socket Mode link.", byWorkspace)
-	of.calls = m.counter("slack_calls_total", "Calls of Slack's methods, by outcome: ok, refused (Slack answered with an error), limited (429: too many), failed (no answer, or a server's error).", byWorkspace, "method", "outcome")
-	of.posts = m.counter("slack_posts_total", "Messages posted.", byWorkspace)
-	of.edits = m.counter("slack_edits_total", "Messages edited.", byWorkspace)
-	of.refused = m.counter("slack_refused_total", "Messages that Slack refused for what is in them and that were sent plainer, by method. That is a fault of wafbot's.", byWorkspace, "method")
+	m.Forged = m.counter("forged_requests_total", "Requests whose signature was refused.").WithLabelValues()
+	m.SocketOpens = m.counter("socket_opens_total", "Attempts to open a Socket Mode link.").WithLabelValues()
+	m.SlackCalls = m.counter("slack_calls_total", "Calls of Slack's methods, by outcome: ok, refused (Slack answered with an error), limited (429: too many), failed (no answer, or a server's error).", "method", "outcome")
+	m.SlackPosts = m.counter("slack_posts_total", "Messages posted.").WithLabelValues()
+	m.SlackEdits = m.counter("slack_edits_total", "Messages edited.").WithLabelValues()
+	m.SlackRefused = m.counter("slack_refused_total", "Messages that Slack refused for what is in them and that were sent plainer, by method. That is a fault of wafbot's.", "method")
 	m.Notified = m.counter("events_notified_total", "Events notified, by kind, and by the severity of their attack.", "kind", "severity")
 	m.NotifyFailures = m.counter("notify_failures_total", "Attempts to notify an event that failed and are repeated.").WithLabelValues()
 	m.Polls = m.histogram("poll_duration_seconds", "How long polls took that this replica made, failed ones too.", prometheus.ExponentialBuckets(0.05, 2.5, 10), "account")
 	m.Changes = m.counter("changes_total", "Entries of the audit log that this replica made, by verb and outcome: done, half, failed, unknown (perhaps done), refused, nothing, dry_run, asked, waiting, approved, overridden, rejected, closed, expired.", "verb", "outcome")
 	m.Pages = m.counter("pager_calls_total", "Calls of pagers, and resolved calls, by outcome: taken, failed (and tried again), refused.", "account", "outcome")
-	return m.In("")
+	return m
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {

@@ -9,7 +9,8 @@ import (
 
 // State is how a replica is when it is asked. What isn't known is left out of /metrics: nil, and the zero time.
 type State struct {
-	Workspaces   []Workspace // all
+	SlackUp      bool // Slack takes the bot's token
+	SocketLinks  int  // that can receive
 	RedisUp      bool
 	Replicas     *int           // that live, this one among them
 	Requests     *Queue         // of all replicas
@@ -17,13 +18,6 @@ type State struct {
 	ServiceClock *time.Duration // likewise, of the service whose clock is farthest from it
 	Accounts     []Account      // all that are configured
 	Config       *Config
-}
-
-// Workspace is a Slack workspace in a State.
-type Workspace struct {
-	Name        string // "": it is the only one
-	Up          bool   // Slack takes the bot's token
-	SocketLinks int    // that can receive
 }
 
 // Config is how loading the configuration goes.
@@ -68,10 +62,7 @@ type set func(value float64, labels ...string)
 
 func (g gauge) name() string { return prometheus.BuildFQName(namespace, "", g.short) }
 
-const (
-	byAccount   = "account"
-	byWorkspace = "workspace" // "": the only one
-)
+const byAccount = "account"
 
 // gauges are all metrics of a State.
 func gauges() []gauge {
@@ -82,8 +73,8 @@ func gauges() []gauge {
 				set(float64(*s.Replicas))
 			}
 		}},
-		ofWorkspaces("slack_up", "1 if Slack answers and takes the bot's token in the workspace; else 0.", func(w Workspace) float64 { return one(w.Up) }),
-		ofWorkspaces("socket_links", "Socket Mode links of the workspace that can receive.", func(w Workspace) float64 { return float64(w.SocketLinks) }),
+		{"slack_up", "1 if Slack answers and takes the bot's token; else 0.", nil, func(s State, set set) { set(one(s.SlackUp)) }},
+		{"socket_links", "Socket Mode links that can receive.", nil, func(s State, set set) { set(float64(s.SocketLinks)) }},
 		{"clock_offset_seconds", "How far a clock is ahead of this machine's: Redis', and of the services' the one that is farthest from it. Left out until it was read.", []string{"against"}, func(s State, set set) {
 			if s.RedisClock != nil {
 				set(s.RedisClock.Seconds(), "redis")
@@ -134,15 +125,6 @@ func gauges() []gauge {
 			return a.Approvals.Age.Seconds(), true
 		}),
 	}
-}
-
-// ofWorkspaces is a metric of each workspace.
-func ofWorkspaces(name, help string, value func(Workspace) float64) gauge {
-	return gauge{name, help, []string{byWorkspace}, func(s State, set set) {
-		for _, w := range s.Workspaces {
-			set(value(w), w.Name)
-		}
-	}}
 }
 
 // ofConfig is a metric of loading the configuration.

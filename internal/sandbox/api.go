@@ -42,9 +42,6 @@ func refuse(status int, format string, args ...any) error {
 func (w *World) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/slack/", http.StripPrefix("/slack", w.Slack))
-	for _, other := range w.workspaces[1:] {
-		mux.Handle("/workspaces/"+other.Name+"/", http.StripPrefix("/workspaces/"+other.Name, other.Slack))
-	}
 	mux.Handle("/service/", http.StripPrefix("/service", w.WAF))
 	mux.Handle("/", pageHandler())
 	control := w.control()

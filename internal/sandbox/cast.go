@@ -53,13 +53,9 @@ func cast() []person {
 	}
 }
 
-// castUsers are the cast as users of a team; a stranger stays one.
-func castUsers(team string) []workspace.User {
+func castUsers() []workspace.User {
 	var users []workspace.User
 	for _, p := range cast() {
-		if !p.user.Stranger {
-			p.user.TeamID = team
-		}
 		users = append(users, p.user)
 	}
 	return users

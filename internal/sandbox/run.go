@@ -38,9 +38,7 @@ func (w *World) Run(ctx context.Context) error {
 	err := server.Serve(w.listener)
 	stop()
 	running.Wait()
-	for _, each := range w.workspaces {
-		each.Slack.Close()
-	}
+	w.Slack.Close()
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the emulated world: %w", err)
 	}

@@ -32,9 +32,6 @@ type Config struct {
 	Patience time.Duration
 	// Quiet leaves out the opening scenario: no attack starts by itself.
 	Quiet bool
-	// Workspaces are the names that a bot with several workspaces gives them. The first is the one that the page shows; the others have the same people and channels, with
-	// the same ids, in teams of their own. None: there is one, without a name.
-	Workspaces []string
 }
 
 // World is the emulated world. All its methods may be called at the same time.
@@ -45,8 +42,6 @@ type World struct {
 	Slack *workspace.Workspace
 
 	*stage
-
-	workspaces []Workspace // the first is that of Slack
 
 	cfg      Config
 	listener net.Listener
@@ -82,9 +77,14 @@ func New(cfg Config) (*World, error) {
 	accounts := castAccounts(w.URL() + "/service")
 	w.WAF = waf.New(waf.Config{Accounts: serviceAccounts(accounts), Speed: cfg.Speed, Seed: cfg.Seed})
 	w.stage = &stage{waf: w.WAF, accounts: accounts, speed: cfg.Speed, steps: make(chan step, 64)}
-	if err := w.openWorkspaces(); err != nil {
+	w.Slack, err = workspace.New(workspace.Config{
+		TeamID: teamID, TeamName: teamName, BotToken: botToken, AppToken: appToken, SigningSecret: signingSecret, BotUserID: botUserID,
+		Users: castUsers(), Channels: castChannels(), UserGroups: castGroups(), Command: slashCommand, BaseURL: w.URL() + "/slack", Deliver: w.deliver,
+		RateLimits: true, Speed: cfg.Speed, Patience: cfg.Patience,
+	})
+	if err != nil {
 		listener.Close()
-		return nil, err
+		return nil, fmt.Errorf("make the emulated workspace: %w", err)
 	}
 	if err := w.redis.Start(); err != nil {
 		listener.Close()
@@ -113,9 +113,7 @@ func (w *World) DeliverTo(url string) {
 	w.mu.Lock()
 	w.deliver = trim(url)
 	w.mu.Unlock()
-	for _, each := range w.workspaces {
-		each.Slack.DeliverTo(trim(url))
-	}
+	w.Slack.DeliverTo(trim(url))
 }
 
 // Accounts lists the accounts, for a bot that is configured with several.

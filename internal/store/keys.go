@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them. Where there are several workspaces, the names of deliveries,
-// links, users, channels and teams begin with that of theirs: {work}:hq/links, {c:hq/C0123}:pace.
+// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them.
 //
 //	key                     type    holds                                                 ends; without a time of its own, what bounds it
 //	{work-N}:stream         stream  requests that change something, until carried out     when done (XDEL); one for each lane
@@ -62,15 +61,15 @@ import (
 //	{a:NAME}:audit          stream  record.AuditEntry                                     as configured; audit.keep
 //	{a:NAME}:audited        string  the number of the last audit entry                    never; one
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
-//	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
-//	{w:TEAM}:edits:due      zset    who waits for one by the Unix ms at which it is due   6 s after the last
-//	{w:TEAM}:edits:next     zset    likewise by when it asks again at the latest          6 s after the last
+//	{edits}:pace            hash    tokens of the bucket of edits and their time          when it is full again
+//	{edits}:due             zset    who waits for one by the Unix ms at which it is due   6 s after the last
+//	{edits}:next            zset    the same by when it asks again at the latest          6 s after the last
 const (
 	keyStream       = "{work-%d}:stream"
 	keyLane         = "{work-%d}:lane:%s:%s/%s"
 	keyDelivery     = "{work-%d}:delivery:%s"
 	keyShardBeats   = "{work-%d}:beats"
-	keyLinks        = "{work}:%slinks"
+	keyLinks        = "{work}:links"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"
 	keyAccounts     = "{work}:accounts"
@@ -112,9 +111,9 @@ const (
 	keyAudit        = "{a:%s}:audit"
 	keyAudited      = "{a:%s}:audited"
 	keyPace         = "{c:%s}:pace"
-	keyEdits        = "{w:%s}:edits"
-	keyEditsDue     = "{w:%s}:edits:due"
-	keyEditsNext    = "{w:%s}:edits:next"
+	keyEdits        = "{edits}:pace"
+	keyEditsDue     = "{edits}:due"
+	keyEditsNext    = "{edits}:next"
 )
 
 // keyspace is what every key of this installation begins with: others may be on the same server, or in the same cluster.

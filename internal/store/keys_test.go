@@ -61,7 +61,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	_, err = s.Pace.PostSlot(ctx, "C1", 0.1, 4, 0)
 	require.NoError(t, err)
 	for range 2 { // the second waits
-		_, err = s.Pace.EditSlot(ctx, "T1", 40, record.EditTurn{Of: "acme", Keep: 100})
+		_, err = s.Pace.EditSlot(ctx, 40, record.EditTurn{Of: "acme", Keep: 100})
 		require.NoError(t, err)
 	}
 	_, c, err := l.Claim(ctx, begunAs("c2"))
@@ -101,7 +101,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 		table[m[1]] = row{m[2], m[3]}
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
-	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:1:T1/U1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
+	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "delivery:1", "delivery:NAME", "lane:1:T1/U1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
 		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // where no time passes: some run out in seconds

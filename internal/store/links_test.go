@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/store"
 )
 
 func TestLinksAreSharedOut(t *testing.T) {
@@ -56,36 +53,4 @@ func TestLinksEnd(t *testing.T) {
 	held, err = s.Links.TakeLink(t.Context(), "living", 1)
 	require.NoError(t, err)
 	require.True(t, held)
-}
-
-// What is of one workspace takes nothing from another: neither links, nor posts, nor edits, nor what is known of people, also where Slack's ids are the same.
-func TestWorkspacesShareNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		ctx := t.Context()
-		s := w.open(t)
-		hq, emea := s.In("hq"), s.In("emea")
-		full := func(in *store.Store) (links, posts, edits bool) {
-			held, err := in.Links.TakeLink(ctx, "another", 1)
-			require.NoError(t, err)
-			post, err := in.Pace.PostSlot(ctx, "C1", 0.001, 1, 0)
-			require.NoError(t, err)
-			edit, err := in.Pace.EditSlot(ctx, "T1", 1, record.EditTurn{Of: "acme"})
-			require.NoError(t, err)
-			return !held, post > 0, edit > 0
-		}
-		held, err := hq.Links.TakeLink(ctx, "first", 1)
-		require.NoError(t, err)
-		require.True(t, held)
-		_, _, _ = full(hq)
-		links, posts, edits := full(hq)
-		require.Equal(t, []bool{true, true, true}, []bool{links, posts, edits})
-		for name, in := range map[string]*store.Store{"emea": emea, "the only one": s} {
-			links, posts, edits := full(in)
-			require.Equal(t, []bool{false, false, false}, []bool{links, posts, edits}, name)
-		}
-		require.NoError(t, hq.People.PeopleChanged(ctx, "U1"))
-		mark, err := emea.People.PeopleMark(ctx, "U1")
-		require.NoError(t, err)
-		require.Empty(t, mark)
-	})
 }

@@ -61,7 +61,7 @@ func TestEditSlots(t *testing.T) {
 	for second := range 60 {
 		w.mini.SetTime(noon.Add(time.Duration(second) * time.Second))
 		for {
-			wait, err := s.Pace.EditSlot(t.Context(), "T1", 40, record.EditTurn{Of: "acme"})
+			wait, err := s.Pace.EditSlot(t.Context(), 40, record.EditTurn{Of: "acme"})
 			require.NoError(t, err)
 			if wait > 0 {
 				break
@@ -74,7 +74,8 @@ func TestEditSlots(t *testing.T) {
 	}
 	require.InDelta(t, 40, given, 1)
 	require.LessOrEqual(t, given, 40, "in the first minute as in any other")
-	wait, err := s.Pace.EditSlot(t.Context(), "T2", 1, record.EditTurn{Of: "acme"})
+	w.mini.SetTime(noon.Add(time.Hour))
+	wait, err := s.Pace.EditSlot(t.Context(), 1, record.EditTurn{Of: "acme"})
 	require.NoError(t, err)
 	require.Zero(t, wait, "the least pace gives one")
 }
@@ -104,7 +105,7 @@ func TestSlotsAreKeptForTheUrgent(t *testing.T) {
 	post(100, time.Second)
 	edits := func(keep int) (given int) {
 		for {
-			wait, err := s.Pace.EditSlot(ctx, "T1", 40, record.EditTurn{Of: "acme", Keep: keep})
+			wait, err := s.Pace.EditSlot(ctx, 40, record.EditTurn{Of: "acme", Keep: keep})
 			require.NoError(t, err)
 			if wait > 0 {
 				return given
@@ -123,7 +124,7 @@ func TestEditsHaveTheirTurn(t *testing.T) {
 	w.mini.SetTime(noon)
 	stores := []*store.Store{w.open(t), w.open(t)}
 	ask := func(of string, due time.Duration, keep int) time.Duration {
-		wait, err := stores[len(of)%2].Pace.EditSlot(t.Context(), "T1", 40, record.EditTurn{Of: of, Due: noon.Add(due), Keep: keep})
+		wait, err := stores[len(of)%2].Pace.EditSlot(t.Context(), 40, record.EditTurn{Of: of, Due: noon.Add(due), Keep: keep})
 		require.NoError(t, err)
 		return wait
 	}

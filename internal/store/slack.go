@@ -41,7 +41,7 @@ return wait`)
 // was given.
 func (s *Pace) PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error) {
 	burst = max(1, burst)
-	ms, err := takeSlot.Run(ctx, s.rdb, []string{s.key(keyPace, s.workspace+channel)}, perSecond, burst, kept(keep, burst)).Int64()
+	ms, err := takeSlot.Run(ctx, s.rdb, []string{s.key(keyPace, channel)}, perSecond, burst, kept(keep, burst)).Int64()
 	if err != nil {
 		return 0, fmt.Errorf("take a post of %s: %w", channel, err)
 	}
@@ -84,16 +84,15 @@ const (
 
 // EditSlot takes the right to edit one message, if nothing that waits is due before it, and so many more are left for others; wait is how long until it is
 // to be asked for again, 0 if it was given.
-func (s *Pace) EditSlot(ctx context.Context, team string, perMinute int, turn record.EditTurn) (wait time.Duration, err error) {
+func (s *Pace) EditSlot(ctx context.Context, perMinute int, turn record.EditTurn) (wait time.Duration, err error) {
 	// A fifth of the minute's edits may come at once, so that clicks are answered without a wait; the bucket fills with the rest in a minute, so
 	// that in no minute there are more.
 	atOnce := max(1, perMinute/5)
-	of := s.workspace + team
-	keys := []string{s.key(keyEdits, of), s.key(keyEditsDue, of), s.key(keyEditsNext, of)}
+	keys := []string{s.key(keyEdits), s.key(keyEditsDue), s.key(keyEditsNext)}
 	ms, err := takeEdit.Run(ctx, s.rdb, keys, max(float64(perMinute-atOnce), 0.5)/60, atOnce, kept(turn.Keep, atOnce), turn.Of, turn.Due.UnixMilli(),
 		editAgain.Milliseconds(), editGrace.Milliseconds()).Int64()
 	if err != nil {
-		return 0, fmt.Errorf("take an edit of %s: %w", team, err)
+		return 0, fmt.Errorf("take an edit: %w", err)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
@@ -119,7 +118,7 @@ return 0`)
 // TakeLink takes a link, or keeps it for another ten seconds, if with it at most so many are taken by all replicas together.
 // One that is refused is no longer held.
 func (s *Links) TakeLink(ctx context.Context, id string, most int) (held bool, err error) {
-	n, err := takeLink.Run(ctx, s.rdb, []string{s.key(keyLinks, s.workspace)}, id, most, linkFor.Milliseconds()).Int()
+	n, err := takeLink.Run(ctx, s.rdb, []string{s.key(keyLinks)}, id, most, linkFor.Milliseconds()).Int()
 	if err != nil {
 		return false, fmt.Errorf("take link: %w", err)
 	}
@@ -128,7 +127,7 @@ func (s *Links) TakeLink(ctx context.Context, id string, most int) (held bool, e
 
 // DropLink gives a link back.
 func (s *Links) DropLink(ctx context.Context, id string) error {
-	if err := s.rdb.ZRem(ctx, s.key(keyLinks, s.workspace), id).Err(); err != nil {
+	if err := s.rdb.ZRem(ctx, s.key(keyLinks), id).Err(); err != nil {
 		return fmt.Errorf("drop link: %w", err)
 	}
 	return nil
@@ -140,12 +139,12 @@ const peopleFor = 10 * time.Minute
 // PeopleMark is a word that changes when what is known of a user, or of another thing of the workspace, is stale; "" when it didn't change
 // lately.
 func (s *People) PeopleMark(ctx context.Context, of string) (string, error) {
-	return word(s.rdb.Get(ctx, s.key(keyPeople, s.workspace+of)), "mark of "+of)
+	return word(s.rdb.Get(ctx, s.key(keyPeople, of)), "mark of "+of)
 }
 
 // PeopleChanged changes that word, for all replicas.
 func (s *People) PeopleChanged(ctx context.Context, of string) error {
-	if err := s.rdb.Set(ctx, s.key(keyPeople, s.workspace+of), rand.Text(), peopleFor).Err(); err != nil {
+	if err := s.rdb.Set(ctx, s.key(keyPeople, of), rand.Text(), peopleFor).Err(); err != nil {
 		return fmt.Errorf("mark %s as changed: %w", of, err)
 	}
 	return nil

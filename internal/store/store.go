@@ -55,17 +55,11 @@ type Store struct {
 // One type a concern. They share one client.
 type (
 	// Inbox holds deliveries and the work in them.
-	Inbox struct {
-		*client
-		workspace string // what the names of its own deliveries begin with
-	}
+	Inbox struct{ *client }
 	// Replicas knows which replicas live, and has them share the accounts out.
 	Replicas struct{ *client }
-	// Links counts the Socket Mode links of all replicas to a workspace's app.
-	Links struct {
-		*client
-		workspace string // what the names of its own begin with
-	}
+	// Links counts the Socket Mode links of all replicas to the app.
+	Links struct{ *client }
 	// Epochs begins the state of accounts.
 	Epochs struct{ *client }
 	// Attacks holds what polls found.
@@ -88,16 +82,10 @@ type (
 	Audit struct{ *client }
 	// Drills holds the last drill of each account, and counts the replicas that may answer it.
 	Drills struct{ *client }
-	// People holds marks on what is known of a workspace's users.
-	People struct {
-		*client
-		workspace string // likewise
-	}
-	// Pace shares a workspace's rate limits out.
-	Pace struct {
-		*client
-		workspace string // likewise
-	}
+	// People holds marks on what is known of the workspace's users.
+	People struct{ *client }
+	// Pace shares the workspace's rate limits out.
+	Pace struct{ *client }
 )
 
 // client is what all parts of a store share: the connections, how writes are carried out, and the leases under which they are.
@@ -161,20 +149,10 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	rdb.AddHook(once{timeout: s.callTimeout(), lost: s.moved})
 	return &Store{
 		client: s,
-		Inbox:  &Inbox{client: s}, Replicas: &Replicas{s}, Links: &Links{client: s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
+		Inbox:  &Inbox{s}, Replicas: &Replicas{s}, Links: &Links{s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
 		Triage: &Triage{s}, Pages: &Pages{s}, Ledger: &Ledger{s}, Approvals: &Approvals{s}, Permissions: &Permissions{s}, Audit: &Audit{s},
-		Drills: &Drills{s}, People: &People{client: s}, Pace: &Pace{client: s},
+		Drills: &Drills{s}, People: &People{s}, Pace: &Pace{s},
 	}
-}
-
-// In is the store in which deliveries, links, people and pace are those of one workspace of several; "" stands for the only one.
-func (s *Store) In(workspace string) *Store {
-	in := *s
-	if workspace != "" {
-		workspace += "/"
-	}
-	in.Inbox, in.Links, in.People, in.Pace = &Inbox{s.client, workspace}, &Links{s.client, workspace}, &People{s.client, workspace}, &Pace{s.client, workspace}
-	return &in
 }
 
 // Ping asks Redis to take a write, which a read-only replica would refuse.

@@ -187,7 +187,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			return err
 		},
 		"EditSlot": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Pace.EditSlot(ctx, "T1", 40, record.EditTurn{Of: "acme"})
+			_, err := s.Pace.EditSlot(ctx, 40, record.EditTurn{Of: "acme"})
 			return err
 		},
 	} {

@@ -60,11 +60,11 @@ end
 redis.call('RPUSH', KEYS[2], redis.call('XADD', KEYS[1], '*', 'work', ARGV[2], 'lane', KEYS[2]))
 return {1, ARGV[5] ~= '' and takeNew(KEYS[1], ARGV[4], ARGV[5]) or {}}`)
 
-// keys are those of accept. What Slack calls a delivery in one workspace is another delivery in the next.
+// keys are those of accept.
 func (s *Inbox) keys(in *shard, lane record.Lane, names []string) []string {
 	keys := []string{in.key(keyStream), in.laneKey(lane)}
 	for _, name := range names {
-		keys = append(keys, in.key(keyDelivery, s.workspace+name))
+		keys = append(keys, in.key(keyDelivery, name))
 	}
 	return keys
 }

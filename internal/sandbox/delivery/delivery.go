@@ -70,7 +70,6 @@ type Config struct {
 	BaseURL       string // of the workspace, without trailing slash
 	AppID         string
 	SigningSecret string
-	Name          string // of the workspace in the bot's configuration, which request paths hold then; empty: it is the only one
 	Deliver       string // base address of signed requests, without trailing slash; empty: none
 	Ingress       Ingress
 	PingEvery     time.Duration // of pings over a link

@@ -60,9 +60,6 @@ func (s *Sender) CheckSSL(ctx context.Context) (Delivery, error) {
 func (s *Sender) signed(d Delivery) Delivery {
 	var contentType string
 	d.Path, contentType, d.EnvelopeBody = requestOf(d)
-	if s.cfg.Name != "" {
-		d.Path = strings.Replace(d.Path, "/slack/", "/slack/"+s.cfg.Name+"/", 1)
-	}
 	timestamp := strconv.FormatInt(s.cfg.Now().Unix(), 10)
 	d.Headers = http.Header{}
 	d.Headers.Set("Content-Type", contentType)

@@ -20,7 +20,6 @@ import (
 type Config struct {
 	TeamID        string // zero: T0SANDBOX
 	TeamName      string // zero: Sandbox
-	Name          string // what the bot's configuration calls it, where there are several
 	BotToken      string // zero: xoxb-sandbox
 	AppToken      string // the app-level token, which opens Socket Mode links and nothing else; zero: xapp-sandbox
 	SigningSecret string // zero: sandbox-signing-secret
@@ -153,7 +152,7 @@ func New(cfg Config) (*Workspace, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &core{ctx: ctx, stop: stop, cfg: cfg, schemas: compiled, changed: make(chan struct{})}
 	c.Sender = delivery.New(delivery.Config{
-		BaseURL: cfg.BaseURL, Name: cfg.Name, AppID: cfg.AppID, SigningSecret: cfg.SigningSecret, Deliver: cfg.Deliver, Ingress: cfg.Ingress,
+		BaseURL: cfg.BaseURL, AppID: cfg.AppID, SigningSecret: cfg.SigningSecret, Deliver: cfg.Deliver, Ingress: cfg.Ingress,
 		PingEvery: cfg.PingEvery, Patience: cfg.Patience, Now: cfg.Now, Client: cfg.HTTP, Changed: c.notify,
 	})
 	p := &people{core: c, groups: slices.Clone(cfg.UserGroups), regrouped: map[string]time.Time{}}

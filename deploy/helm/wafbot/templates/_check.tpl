@@ -1,11 +1,7 @@
 {{- /* Refuses values that fit the schema but not each other. */}}
 {{- define "wafbot.check" -}}
 {{- $slack := .Values.slack.secret -}}
-{{- if .Values.config.workspaces }}
-{{- if $slack.name }}
-{{- fail "slack.secret.name: remove it; config.workspaces takes its place: each workspace's bot_token_file and others are files of Secrets that secrets names" }}
-{{- end }}
-{{- else if not $slack.name }}
+{{- if not $slack.name }}
 {{- fail "slack.secret.name: name the Secret that holds Slack's tokens; kubectl create secret generic wafbot-slack --from-file=bot-token --from-file=app-token makes one" }}
 {{- else if not $slack.botToken }}
 {{- fail "slack.secret.botToken: name the Secret's key that holds the bot's token (xoxb-…)" }}
@@ -18,11 +14,11 @@
 {{- if not (or .Values.redis.bundled.enabled .Values.redis.secret.name) }}
 {{- fail "redis.secret.name: name the Secret that holds Redis' URL; to try wafbot set redis.bundled.enabled" }}
 {{- end }}
-{{- if not (or .Values.config.accounts .Values.config.accounts_dir) }}
+{{- if not .Values.config.accounts }}
 {{- fail "config.accounts: write at least one account, with name, api_url, token_file and channel" }}
 {{- end }}
-{{- if and .Values.ingress.enabled (not (or (include "wafbot.http" .) .Values.ingress.pager)) }}
-{{- fail "ingress.enabled: nothing would use it; set slack.secret.signingSecret (HTTP), a workspace's signing_secret_file, or ingress.pager, or leave the Ingress out with Socket Mode" }}
+{{- if and .Values.ingress.enabled (not (or .Values.slack.secret.signingSecret .Values.ingress.pager)) }}
+{{- fail "ingress.enabled: nothing would use it; set slack.secret.signingSecret (HTTP) or ingress.pager, or leave the Ingress out with Socket Mode" }}
 {{- end }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) }}
 {{- fail "ingress.host: write the host name that Slack sends its requests to" }}

@@ -43,15 +43,6 @@ capabilities:
 {{- prepend .Values.secrets .Values.slack.secret.name | concat (list .Values.redis.secret.name) | compact | uniq | sortAlpha | toJson -}}
 {{- end }}
 
-{{- /* Says something if Slack sends its requests over HTTP. */}}
-{{- define "wafbot.http" -}}
-{{- if .Values.config.workspaces -}}
-{{- range .Values.config.workspaces }}{{ with or .signing_secret .signing_secret_file }}{{ . }}{{ end }}{{ end -}}
-{{- else -}}
-{{- .Values.slack.secret.signingSecret -}}
-{{- end -}}
-{{- end }}
-
 {{- /* The configuration file. Helm reads "changes: on" as "true": YAML 1.1 has more words for true and false than wafbot's own YAML. */}}
 {{- define "wafbot.config" -}}
 {{- regexReplaceAll `(?m)^( *(?:- )?changes): false$` (regexReplaceAll `(?m)^( *(?:- )?changes): true$` (toYaml .Values.config) `${1}: "on"`) `${1}: "off"` -}}
