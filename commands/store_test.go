@@ -52,7 +52,7 @@ type ledger struct {
 	dueSaved   []change.DueDecision // of which people are notified
 	claims     map[*claim]*replica  // by whom they were claimed
 	order      []string             // changes, as they were claimed first
-	overlapped []string             // changes that were claimed while one in hand touched the same, or of what was protected by then
+	overlapped []string             // claims of what one in hand touches, or denials of what was protected by then
 }
 
 // Begin implements commands.Ledger.
@@ -75,7 +75,9 @@ func (l *ledger) Resume(ctx context.Context, ch record.Change) (context.Context,
 }
 
 // claimed notes a claim that was just taken.
-func (l *ledger) claimed(ctx, held context.Context, c commands.Claim, ch record.Change, err error) (context.Context, commands.Claim, error) {
+func (l *ledger) claimed(
+	ctx, held context.Context, c commands.Claim, ch record.Change, err error,
+) (context.Context, commands.Claim, error) {
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +91,9 @@ func (l *ledger) claimed(ctx, held context.Context, c commands.Claim, ch record.
 func claimKey(account, id string) string { return "{a:" + account + "}:claim:" + id }
 
 // SaveEfficacy implements efficacy.Store.
-func (l *ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
+func (l *ledger) SaveEfficacy(
+	ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event,
+) error {
 	err := l.w.owning(func() error { return l.Ledger.SaveEfficacy(ctx, account, all, events...) })
 	if err == nil {
 		l.mu.Lock()
@@ -108,7 +112,9 @@ func (l *ledger) announce(events []record.Event) {
 }
 
 // save is a save through the ledger, of which note is taken if it succeeds.
-func (l *ledger) save(ctx context.Context, do func(ctx context.Context) error, events []record.Event, note func()) error {
+func (l *ledger) save(
+	ctx context.Context, do func(ctx context.Context) error, events []record.Event, note func(),
+) error {
 	lost, unanswered := replicaOf(ctx).meet(l)
 	if lost {
 		return errAway
@@ -170,7 +176,9 @@ type claim struct {
 }
 
 // SaveChanges implements commands.Claim.
-func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+func (c *claim) SaveChanges(
+	ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change,
+) (n int64, err error) {
 	err = c.save(ctx, func(ctx context.Context) (err error) {
 		n, err = c.Claim.SaveChanges(ctx, entry, events, all...)
 		return err
@@ -246,7 +254,9 @@ func (d *draft) overlapping(claimed []record.Change) (wrong []string) {
 }
 
 // SaveChanges implements commands.ChangeSaver.
-func (d *draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+func (d *draft) SaveChanges(
+	ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change,
+) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil
 	}
@@ -269,7 +279,9 @@ func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...chang
 }
 
 // SaveRequest implements commands.ChangeSaver.
-func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
+func (d *draft) SaveRequest(
+	ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event,
+) (n int64, err error) {
 	err = d.save(ctx, func(ctx context.Context) (err error) {
 		n, err = d.Draft.SaveRequest(ctx, entry, q, events...)
 		return err
@@ -293,14 +305,18 @@ func (d *draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...str
 
 // SaveProtected implements commands.TriageSaver.
 func (d *draft) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
-	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveProtected(ctx, all, attacks...) }, nil, func() {
+	return d.save(ctx, func(ctx context.Context) error {
+		return d.Draft.SaveProtected(ctx, all, attacks...)
+	}, nil, func() {
 		d.redrawn = append(d.redrawn, attacks...)
 	})
 }
 
 // SaveDrill implements commands.TriageSaver.
 func (d *draft) SaveDrill(ctx context.Context, drill record.Drill, events ...record.Event) error {
-	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveDrill(ctx, drill, events...) }, events, func() {})
+	return d.save(ctx, func(ctx context.Context) error {
+		return d.Draft.SaveDrill(ctx, drill, events...)
+	}, events, func() {})
 }
 
 // SaveLocked implements commands.AccountSaver.
@@ -310,7 +326,9 @@ func (d *draft) SaveLocked(ctx context.Context, at time.Time) error {
 
 // SavePermissionLoss implements commands.AccountSaver.
 func (d *draft) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
-	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SavePermissionLoss(ctx, t, events...) }, events, func() {
+	return d.save(ctx, func(ctx context.Context) error {
+		return d.Draft.SavePermissionLoss(ctx, t, events...)
+	}, events, func() {
 		d.lost = append(d.lost, t)
 	})
 }
@@ -524,7 +542,9 @@ func (w *world) openStore() {
 	if !w.now.IsZero() {
 		w.moves(0)
 	}
-	s, err := store.Open(store.Config{Address: address.Options{URL: "redis://127.0.0.1:6379/0"}, Clocks: w.clocks, Timeout: time.Minute})
+	s, err := store.Open(store.Config{
+		Address: address.Options{URL: "redis://127.0.0.1:6379/0"}, Clocks: w.clocks, Timeout: time.Minute,
+	})
 	require.NoError(w.t, err)
 	s.AddHook(line{w})
 	w.t.Cleanup(func() { require.NoError(w.t, s.Close()) })
@@ -546,10 +566,11 @@ func (w *world) owning(do func() error) (err error) {
 	more, stop := context.WithCancel(live)
 	var beats sync.WaitGroup
 	beats.Go(func() { _ = w.store.Replicas.Beat(live) })
-	_ = w.store.Replicas.Share(live, more, []string{"acme"}, func(context.Context, context.Context, string, <-chan store.Pending) {
+	own := func(context.Context, context.Context, string, <-chan store.Pending) {
 		defer stop()
 		err = do()
-	})
+	}
+	_ = w.store.Replicas.Share(live, more, []string{"acme"}, own)
 	leave()
 	beats.Wait()
 	return err

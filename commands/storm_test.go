@@ -170,7 +170,9 @@ func TestAStormIsShownFirst(t *testing.T) {
 	require.NotContains(t, status, login)
 
 	seen.Storm.Ended, seen.Storm.Ongoing = w.clock(), 0
-	w.polled(poller.Update{Attacks: map[string]record.AttackState{seen.Attack.ID: {Attack: seen.Attack, Storm: &seen.Storm, ObservedAt: seen.SeenAt}}})
+	w.polled(poller.Update{Attacks: map[string]record.AttackState{
+		seen.Attack.ID: {Attack: seen.Attack, Storm: &seen.Storm, ObservedAt: seen.SeenAt},
+	}})
 	require.NotContains(t, textOf(w.reads(eve, "status")), "storm", "it is over, and so are its attacks")
 	require.Contains(t, textOf(w.reads(eve, "attacks storm="+storm)), "no new ones since", "its list stays")
 }

@@ -302,7 +302,9 @@ func TestUndoNamesWhatStillCovers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.knows(apiclient.Attack{ID: w.served(id).ID, Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: "FR"}}})
+	w.knows(apiclient.Attack{
+		ID: w.served(id).ID, Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: "FR"}},
+	})
 	day := w.clock().Add(24 * time.Hour).Unix()
 	w.seed(waf.IPRule{Subnet: "203.0.113.0/24", Author: "Olga", Pools: []int{4}, ExpiredAt: day})
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"DE", "FR"}, Reason: "since spring", ExpiredAt: day})

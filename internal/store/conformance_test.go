@@ -28,7 +28,8 @@ func (l ledger) Resume(ctx context.Context, ch record.Change) (context.Context, 
 	return l.Ledger.Resume(ctx, ch, false)
 }
 
-// conforming is a replica's store of the account acme, which it polls, and whose state has begun. Nothing else was written to it.
+// conforming is a replica's store of the account acme, which it polls, and whose state has begun. Nothing else was
+// written to it.
 type conforming struct {
 	*store.Store
 
@@ -51,7 +52,8 @@ type polled struct {
 func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(t testing.TB) *world{
-		"miniredis": newMini, "redis": newReal, "miniredis with a neighbour": withNeighbour(newMini), "redis with a neighbour": withNeighbour(newReal),
+		"miniredis": newMini, "redis": newReal,
+		"miniredis with a neighbour": withNeighbour(newMini), "redis with a neighbour": withNeighbour(newReal),
 	} {
 		if strings.HasPrefix(name, "redis") && testing.Short() {
 			continue
@@ -159,7 +161,8 @@ func (s conforming) loseClaim(t *testing.T, ch record.Change) {
 func (s conforming) spoil(t *testing.T) {
 	n, err := s.redis.rdb.Incr(t.Context(), s.redis.prefix+"{a:acme}:audited").Result()
 	require.NoError(t, err)
-	require.NoError(t, s.redis.rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: s.redis.prefix + "{a:acme}:audit", Values: []any{"n", n, "entry", "rubbish"}}).Err())
+	rubbish := redis.XAddArgs{Stream: s.redis.prefix + "{a:acme}:audit", Values: []any{"n", n, "entry", "rubbish"}}
+	require.NoError(t, s.redis.rdb.XAdd(t.Context(), &rubbish).Err())
 }
 
 // updateOf is what the poller saves.
@@ -208,7 +211,10 @@ func (s conforming) save(t *testing.T, all ...record.Change) {
 }
 
 func entry(at time.Time, line string) record.AuditEntry {
-	return record.AuditEntry{At: at, Account: "acme", Actor: ann(), Line: line, Outcome: "done", Before: []string{"nothing"}, After: []string{"203.0.113.7"}}
+	return record.AuditEntry{
+		At: at, Account: "acme", Actor: ann(), Line: line, Outcome: "done",
+		Before: []string{"nothing"}, After: []string{"203.0.113.7"},
+	}
 }
 
 // got is a value that was read without an error.

@@ -26,7 +26,7 @@ type Config struct {
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 
-	Timeout time.Duration // of each step towards an answer; zero: a second. Tests give more: on a busy machine that is no outage.
+	Timeout time.Duration // of each step towards an answer; zero: a second. Tests give more: machines are busy
 }
 
 // Store is what the replicas share in Redis, by concern. Methods fail within two seconds when Redis can't be reached, unless they wait by their
