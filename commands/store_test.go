@@ -49,7 +49,7 @@ type ledger struct {
 	announced  []string // the ids of events that were saved
 	redrawn    []string // attacks whose cards a mute, or what was protected, has drawn again
 	lost       []record.PermissionLoss
-	dueSaved   []change.DueDecision // of which people are notified
+	dueSaved   []change.DueDecision // people are notified of them
 	claims     map[*claim]*replica  // by whom they were claimed
 	order      []string             // changes, as they were claimed first
 	overlapped []string             // claims of what one in hand touches, or denials of what was protected by then
@@ -111,7 +111,7 @@ func (l *ledger) announce(events []record.Event) {
 	}
 }
 
-// save is a save through the ledger, of which note is taken if it succeeds.
+// save is a save through the ledger. It is noted if it succeeds.
 func (l *ledger) save(
 	ctx context.Context, do func(ctx context.Context) error, events []record.Event, note func(),
 ) error {
@@ -168,7 +168,7 @@ func (l *ledger) loseClaims(of func(r *replica) bool) {
 	}
 }
 
-// claim is the store's, of which note is taken.
+// claim is the store's, and notes what it does.
 type claim struct {
 	commands.Claim
 	*ledger
@@ -206,7 +206,7 @@ func (c *claim) Release(ctx context.Context) {
 	c.Claim.Release(ctx)
 }
 
-// draft is the store's, of which note is taken.
+// draft is the store's, and notes what it does.
 type draft struct {
 	commands.Draft
 	*ledger

@@ -171,7 +171,7 @@ func TestReplicasWithWrongClocks(t *testing.T) {
 		p.shows(wrong, "/readyz", `"acme":{"elsewhere":true}`)
 		one.kill()
 		p.deliverTo(wrong)
-		p.shows(wrong, "/readyz", `"last_good"`) // alone it goes on, with what the right one made
+		p.shows(wrong, "/readyz", `"last_good"`) // alone it continues what the right one began
 		p.ends(asked)
 	})
 	t.Run("no two clocks agree", func(t *testing.T) {

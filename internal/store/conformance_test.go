@@ -44,7 +44,7 @@ type polled struct {
 	Storms   map[string]record.Storm // by the id of the attack that stands for the storm
 	In       map[string]string       // the storms that attacks are in
 	Evidence map[string]record.Evidence
-	Outage   record.Outage // zero: none; without end: it goes on
+	Outage   record.Outage // zero: none; without an end it is ongoing
 	Sources  map[netip.Addr]record.SourceActivity
 }
 
