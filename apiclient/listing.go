@@ -34,6 +34,17 @@ func (c *Client) objects(ctx context.Context, q query) iter.Seq2[page, error] {
 	})
 }
 
+// Collect reads a listing to its end. After an error it returns nothing else.
+func Collect[T any](listing iter.Seq2[T, error]) (all []T, err error) {
+	for item, err := range listing {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
 // since is the filter on time, in whole seconds: from then on.
 func since(from time.Time) [][]any { return [][]any{{max(from.Unix(), 0), nil}} }
 

@@ -160,7 +160,7 @@ func (l *loader) pastAttacks(ctx context.Context, a *call.Account, typed string)
 
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.
 func (l *loader) listAttacks(ctx context.Context, a *call.Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
-	pages, err := collect(l.cfg.Services[a.Name].Attacks(ctx, f))
+	pages, err := apiclient.Collect(l.cfg.Services[a.Name].Attacks(ctx, f))
 	seen := map[string]bool{}
 	var all []apiclient.Attack
 	for _, page := range pages {

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -33,18 +32,6 @@ func sideBySide[T, R any](items []T, atOnce int, do func(T) R) []R {
 	}
 	_ = g.Wait() // each result has its own error
 	return done
-}
-
-// collect reads a listing to its end.
-func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
-	var all []T
-	for item, err := range seq {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, item)
-	}
-	return all, nil
 }
 
 // loader reads all that commands work on: from the service, the store, Slack and this process.
@@ -184,12 +171,12 @@ func (r reading) since() time.Time { return r.arg.(time.Time) }
 var serviceFacts = map[call.Fact]func(r reading) (any, error){
 	call.FactAttacks: func(r reading) (any, error) { return r.listAttacks(r.ctx, r.account, r.arg.(apiclient.AttackFilter)) },
 	call.FactEntries: func(r reading) (any, error) {
-		return collect(r.service().IPRules(r.ctx, r.arg.(apiclient.IPRuleFilter)))
+		return apiclient.Collect(r.service().IPRules(r.ctx, r.arg.(apiclient.IPRuleFilter)))
 	},
-	call.FactRules:      func(r reading) (any, error) { return collect(r.service().Rules(r.ctx, r.arg.(apiclient.RuleFilter))) },
-	call.FactConditions: func(r reading) (any, error) { return collect(r.service().ConditionSets(r.ctx)) },
+	call.FactRules:      func(r reading) (any, error) { return apiclient.Collect(r.service().Rules(r.ctx, r.arg.(apiclient.RuleFilter))) },
+	call.FactConditions: func(r reading) (any, error) { return apiclient.Collect(r.service().ConditionSets(r.ctx)) },
 	call.FactVulnerabilities: func(r reading) (any, error) {
-		return collect(r.service().Vulnerabilities(r.ctx, r.arg.(apiclient.VulnFilter)))
+		return apiclient.Collect(r.service().Vulnerabilities(r.ctx, r.arg.(apiclient.VulnFilter)))
 	},
 	call.FactAttackDays: func(r reading) (any, error) {
 		return r.service().AttackDays(r.ctx, r.arg.(call.AttackDaysAsked).Hours)

@@ -10,7 +10,6 @@ package rebuild
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log/slog"
 	"maps"
 	"math"
@@ -127,21 +126,11 @@ func (r *Rebuild) listed(ctx context.Context) (at Service, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)
 	defer cancel()
-	at.Entries, err = collect(r.Service.IPRules(ctx, apiclient.IPRuleFilter{}))
+	at.Entries, err = apiclient.Collect(r.Service.IPRules(ctx, apiclient.IPRuleFilter{}))
 	if err == nil {
-		at.Rules, err = collect(r.Service.Rules(ctx, apiclient.RuleFilter{}))
+		at.Rules, err = apiclient.Collect(r.Service.Rules(ctx, apiclient.RuleFilter{}))
 	}
 	return at, err
-}
-
-func collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
-	for one, err := range seq {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, nil
 }
 
 // cards is what the attacks that have a card begin with: enough to watch the account, too little to change anything.
@@ -157,7 +146,7 @@ func (r *Rebuild) cards() store.Rebuilt {
 }
 
 // Attack is the state of an attack that has nothing left but its card. What the card shows mentions people no second time:
-// the attack's hits are taken for as many as it can have shown. Revisions go on from the time, so that no delivery
+// the attack's hits are taken for as many as it can have shown. Revisions count on from the time, so that no delivery
 // id is ever used twice.
 func Attack(card record.CardMetadata, at time.Time) record.AttackState {
 	s := record.AttackState{

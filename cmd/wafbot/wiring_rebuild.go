@@ -12,9 +12,6 @@ import (
 // settleFor is how long a message of a dying replica can still arrive at Slack: as long as its lease, and its last request, last.
 const settleFor = 14 * time.Second
 
-// listsTimeout bounds reading the service's lists for the log.
-const listsTimeout = 30 * time.Second
-
 // rebuildTimeout is how long a terminal waits for Slack and Redis. A running bot waits longer.
 const rebuildTimeout = 2 * time.Minute
 

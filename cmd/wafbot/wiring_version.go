@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/change"
@@ -28,6 +29,9 @@ func (a *app) explain(ctx context.Context, err error) {
 		a.logInForce(ctx)
 	}
 }
+
+// listsTimeout bounds reading the service's lists for the log.
+const listsTimeout = 30 * time.Second
 
 // logInForce logs which of wafbot's changes are in force at the service, when their state is of an older version: no replica ends them until that
 // is removed.
