@@ -173,7 +173,9 @@ var serviceFacts = map[call.Fact]func(r reading) (any, error){
 	call.FactEntries: func(r reading) (any, error) {
 		return apiclient.Collect(r.service().IPRules(r.ctx, r.arg.(apiclient.IPRuleFilter)))
 	},
-	call.FactRules:      func(r reading) (any, error) { return apiclient.Collect(r.service().Rules(r.ctx, r.arg.(apiclient.RuleFilter))) },
+	call.FactRules: func(r reading) (any, error) {
+		return apiclient.Collect(r.service().Rules(r.ctx, r.arg.(apiclient.RuleFilter)))
+	},
 	call.FactConditions: func(r reading) (any, error) { return apiclient.Collect(r.service().ConditionSets(r.ctx)) },
 	call.FactVulnerabilities: func(r reading) (any, error) {
 		return apiclient.Collect(r.service().Vulnerabilities(r.ctx, r.arg.(apiclient.VulnFilter)))
