@@ -23,7 +23,7 @@ var (
 	seed     = flag.Uint64("chaos.seed", 1, "what decides what is done; the next rounds count up from it")
 	lasts    = flag.Duration("chaos.for", 40*time.Second, "how long things go wrong in a round")
 	replicas = flag.Int("chaos.replicas", 3, "how many replicas there are")
-	which    = flag.String("chaos.mix", string(kept), "what Redis is and what happens to it, each in a round of its own: some of kept,emptied,cluster,sentinel,tls,reshard")
+	which    = flag.String("chaos.mix", string(kept), "what Redis is and what happens to it, each in a round of its own: some of kept,emptied,cluster,sentinel,tls,reshard,outside")
 	rounds   = flag.Int("chaos.rounds", 1, "how many rounds of each")
 
 	wrongClocks = flag.Bool("chaos.clocks", false, "whether TestReplicasWithWrongClocks runs")
@@ -41,8 +41,15 @@ func TestChaos(t *testing.T) {
 			p := plan{seed: *seed + uint64(n), mix: mix(name), lasts: *lasts, replicas: *replicas}
 			t.Run(fmt.Sprintf("%s/%d", p.mix, p.seed), func(t *testing.T) {
 				fmt.Println("chaos:", p)
+				if p.mix == outside {
+					p.replicas = 1 + int(p.seed%2)
+				}
 				r := openRound(t, binary, p)
-				r.play()
+				if r.intruder != nil {
+					r.playOutside()
+				} else {
+					r.play()
+				}
 				v := r.settle()
 				report := r.report(v)
 				fmt.Print(report)

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -33,7 +34,8 @@ type replica struct {
 	binary string
 	config string
 	logs   string
-	clock  string // of its machine, as wrongclock reads it; "": it is right
+	env    []string // beside the test's own
+	clock  string   // of its machine, as wrongclock reads it; "": it is right
 
 	mu      sync.Mutex
 	lives   int
@@ -47,7 +49,7 @@ var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
 func (r *replica) start() error {
 	r.lives++
 	cmd := exec.Command(r.binary, "serve", "--config", r.config)
-	cmd.Env = append(os.Environ(), "WAFBOT_LISTEN=127.0.0.1:0", wrongclock.Variable+"="+r.clock)
+	cmd.Env = slices.Concat(os.Environ(), []string{"WAFBOT_LISTEN=127.0.0.1:0", wrongclock.Variable + "=" + r.clock}, r.env)
 	p, address, err := start(r.t, r.logs, fmt.Sprintf("replica%d.%03d", r.number, r.lives), cmd, listening)
 	if err != nil {
 		return err

@@ -66,6 +66,7 @@ type round struct {
 	wires    []*wire
 	single   *redistest.Server // nil: it is a set
 	set      *redistest.Set
+	intruder *intruder // nil: nobody stands between
 	begun    time.Time
 	ways     string // in which Slack delivers
 
@@ -99,13 +100,14 @@ func openRound(t testing.TB, binary string, p plan) *round {
 	})
 	r.world = openWorld(t, binary, logs, balance(t, func() []*replica { return r.replicas }))
 	upstream := r.world.url[len("http://"):]
-	slack, service := newWire(t, "slack", upstream), newWire(t, "service", upstream)
-	r.wires = []*wire{slack, service}
-	redis := r.openRedis()
+	redis, slack, service := r.openBetween(upstream)
 	config := filepath.Join(logs, "wafbot.yaml")
-	require.NoError(t, os.WriteFile(config, []byte(r.config(redis, slack.proxy.Addr(), service.proxy.Addr())), 0o600))
+	require.NoError(t, os.WriteFile(config, []byte(r.config(redis, slack, service)), 0o600))
 	for n := range p.replicas {
 		one := &replica{t: t, number: n, binary: binary, config: config, logs: logs}
+		if r.intruder != nil {
+			one.env = []string{"HTTP_PROXY=" + r.intruder.proxied, "http_proxy=", "NO_PROXY=", "no_proxy="}
+		}
 		require.NoError(t, one.start())
 		r.replicas = append(r.replicas, one)
 	}
@@ -114,6 +116,18 @@ func openRound(t testing.TB, binary string, p plan) *round {
 	r.awaitWatch()
 	r.begun = time.Now()
 	return r
+}
+
+// openBetween starts the round's Redis and what stands between the replicas and the rest. It returns how they are configured for Redis, and the hosts of
+// Slack and the service.
+func (r *round) openBetween(upstream string) (redis, slack, service string) {
+	r.t.Helper()
+	if r.plan.mix == outside {
+		return r.openOutside(upstream)
+	}
+	toSlack, toService := newWire(r.t, "slack", upstream), newWire(r.t, "service", upstream)
+	r.wires = []*wire{toSlack, toService}
+	return r.openRedis(), toSlack.proxy.Addr(), toService.proxy.Addr()
 }
 
 // openRedis starts the round's Redis and returns how the replicas are configured for it.

@@ -1,0 +1,214 @@
+package chaos
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// answer is what somebody outside says instead of what a replica asked for.
+type answer struct {
+	from  string         // who says it: slack, service, the proxy before both, or redis
+	name  string         // for the report
+	to    *regexp.Regexp // paths or commands that are answered so; nil: all
+	raw   string         // the bytes, with those of the status line; "": the right answer, spoilt
+	spoil func(right []byte) []byte
+	done  bool // what was asked for is done all the same
+	ends  bool // the connection ends with it
+}
+
+// intruder stands between the replicas and everything outside, as their HTTP proxy and as their Redis. It passes everything on, and says what it is told to.
+type intruder struct {
+	world   string // host and port
+	redis   string // likewise; those of the real one
+	outside *http.Transport
+	proxied string // its address as a proxy
+	stored  string // its address as Redis
+
+	mu   sync.Mutex
+	says map[string]*saying // by who says it
+}
+
+// saying is an answer, and how often it is still given; negative: until it is silenced.
+type saying struct {
+	answer
+	left int
+}
+
+// suffix is the domain of the hosts that only the intruder leads to: it tells them apart.
+const suffix = ".outside.test"
+
+func newIntruder(t testing.TB, world, redis string) *intruder {
+	t.Helper()
+	i := &intruder{world: world, redis: redis, outside: &http.Transport{}, says: map[string]*saying{}}
+	t.Cleanup(i.outside.CloseIdleConnections)
+	server := httptest.NewServer(i)
+	t.Cleanup(server.CloseClientConnections)
+	i.proxied = server.URL
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	i.stored = l.Addr().String()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go i.pass(conn)
+		}
+	}()
+	return i
+}
+
+// say makes it give an answer so many times; negative: until it is silenced.
+func (i *intruder) say(a answer, times int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.says[a.from] = &saying{a, times}
+}
+
+func (i *intruder) silence(from string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.says, from)
+}
+
+// answers is what somebody says to a path or a command, and not the truth.
+func (i *intruder) answers(from, to string) (answer, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := i.says[from]
+	if s == nil || s.left == 0 || s.to != nil && !s.to.MatchString(to) {
+		return answer{}, false
+	}
+	s.left--
+	return s.answer, true
+}
+
+// ServeHTTP implements http.Handler: it is a proxy.
+func (i *intruder) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
+	host := strings.TrimSuffix(req.Host, ":80")
+	who := strings.TrimSuffix(host, suffix)
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return
+	}
+	if a, said := i.answers("proxy", req.Method+" "+req.URL.Path); said {
+		i.reply(rw, a.raw)
+		return
+	}
+	if req.Method == http.MethodConnect {
+		i.connect(rw)
+		return
+	}
+	a, said := i.answers(who, req.Method+" "+req.URL.Path)
+	if said && !a.done {
+		i.reply(rw, a.raw)
+		return
+	}
+	sent := req.Clone(req.Context())
+	sent.URL.Host, sent.Host, sent.RequestURI = i.world, i.world, ""
+	sent.Body, sent.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	sent.Header.Del("Proxy-Connection")
+	sent.Header.Del("Accept-Encoding")
+	res, err := i.outside.RoundTrip(sent)
+	if err != nil {
+		i.reply(rw, "")
+		return
+	}
+	defer res.Body.Close()
+	right, err := io.ReadAll(res.Body)
+	if err != nil {
+		i.reply(rw, "")
+		return
+	}
+	right = bytes.ReplaceAll(right, []byte("ws://"+i.world), []byte("ws://slack"+suffix))
+	switch {
+	case said && a.spoil == nil:
+		i.reply(rw, a.raw)
+	case said:
+		i.reply(rw, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"+string(a.spoil(right)))
+	default:
+		for name, values := range res.Header {
+			if name != "Content-Length" {
+				rw.Header()[name] = values
+			}
+		}
+		rw.WriteHeader(res.StatusCode)
+		_, _ = rw.Write(right)
+	}
+}
+
+// reply writes bytes as they are, and ends the connection.
+func (i *intruder) reply(rw http.ResponseWriter, raw string) {
+	conn, _, err := http.NewResponseController(rw).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, raw)
+}
+
+// connect lets a client through to the world, for a link.
+func (i *intruder) connect(rw http.ResponseWriter) {
+	far, err := net.Dial("tcp", i.world)
+	if err != nil {
+		i.reply(rw, "HTTP/1.1 502 Bad Gateway\r\n\r\n")
+		return
+	}
+	defer far.Close()
+	rw.WriteHeader(http.StatusOK)
+	near, buffered, err := http.NewResponseController(rw).Hijack()
+	if err != nil {
+		return
+	}
+	defer near.Close()
+	go func() {
+		_, _ = io.Copy(far, buffered)
+		far.Close()
+	}()
+	_, _ = io.Copy(near, far)
+}
+
+// pass passes a connection's commands on to Redis, one after another.
+func (i *intruder) pass(near net.Conn) {
+	defer near.Close()
+	far, err := net.Dial("tcp", i.redis)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	commands, answers := bufio.NewReader(near), bufio.NewReader(far)
+	for {
+		command, err := readValue(commands)
+		if err != nil || len(command.words) == 0 {
+			return
+		}
+		a, said := i.answers("redis", strings.Join(command.words[:min(2, len(command.words))], " "))
+		right := value{raw: []byte(a.raw)}
+		if !said || a.done {
+			if _, err := far.Write(command.raw); err != nil {
+				return
+			}
+			if right, err = readValue(answers); err != nil {
+				return
+			}
+		}
+		if said && a.done {
+			right.raw = a.spoil(right.raw)
+		}
+		if _, err := near.Write(right.raw); err != nil || said && a.ends {
+			return
+		}
+	}
+}
