@@ -51,8 +51,8 @@ bench: ## figures, beside a careless bot or a raw round trip of the same run
 fuzz: ## each fuzz test for FUZZTIME
 	./scripts/fuzz
 
-chaos: tools ## CHAOS_FOR (5m) of faults in each round, CHAOS_ROUNDS (1) of each kind of Redis, the first with CHAOS_SEED (the time); a fault at every step; wrong clocks; restarts in place
-	./scripts/test -v -run 'TestChaos|TestSteps|TestReplicasWithWrongClocks|TestRestartsInPlace' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel,tls,reshard \
+chaos: tools ## CHAOS_FOR (5m) of faults in each round, CHAOS_ROUNDS (1) of each mix, the first with CHAOS_SEED (the time); a fault at every step; wrong clocks; restarts in place
+	./scripts/test -v -run 'TestChaos|TestSteps|TestReplicasWithWrongClocks|TestRestartsInPlace' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel,tls,reshard,outside \
 		-chaos.for=$(CHAOS_FOR) -chaos.rounds=$(CHAOS_ROUNDS) -chaos.seed=$(CHAOS_SEED) -chaos.clocks -chaos.restarts=20
 
 versions: tools ## over a new version of the state and back, while people click, with VERSIONS_FOR (20s) between two steps

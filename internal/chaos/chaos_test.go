@@ -39,11 +39,11 @@ func TestChaos(t *testing.T) {
 	for n := range *rounds {
 		for name := range strings.SplitSeq(*which, ",") {
 			p := plan{seed: *seed + uint64(n), mix: mix(name), lasts: *lasts, replicas: *replicas}
+			if p.mix == outside {
+				p.replicas = 1 + int(p.seed%2)
+			}
 			t.Run(fmt.Sprintf("%s/%d", p.mix, p.seed), func(t *testing.T) {
 				fmt.Println("chaos:", p)
-				if p.mix == outside {
-					p.replicas = 1 + int(p.seed%2)
-				}
 				r := openRound(t, binary, p)
 				if r.intruder != nil {
 					r.playOutside()
