@@ -173,6 +173,14 @@ func (i *intruder) connect(rw http.ResponseWriter) {
 		return
 	}
 	defer near.Close()
+	handshake, err := http.ReadRequest(buffered.Reader)
+	if err != nil {
+		return
+	}
+	handshake.Host = i.world // which takes no other
+	if handshake.Write(far) != nil {
+		return
+	}
 	go func() {
 		_, _ = io.Copy(far, buffered)
 		far.Close()
