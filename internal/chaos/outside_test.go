@@ -265,8 +265,7 @@ func (r *replica) awaitReady() {
 	said := ""
 	for end := time.Now().Add(readyPatience); time.Now().Before(end); pause(r.t.Context(), time.Second) {
 		if closed(r.process.ended) {
-			r.t.Errorf("replica %d ended", r.number)
-			return
+			r.t.Fatalf("replica %d ended", r.number)
 		}
 		res, err := http.Get("http://" + r.at() + "/readyz")
 		if err != nil {
@@ -279,5 +278,5 @@ func (r *replica) awaitReady() {
 			return
 		}
 	}
-	r.t.Errorf("replica %d isn't ready: %s", r.number, said)
+	r.t.Fatalf("replica %d isn't ready: %s", r.number, said)
 }
