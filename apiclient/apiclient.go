@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,6 +47,9 @@ type Client struct {
 	log      *slog.Logger
 	seed     maphash.Seed // of the sums of attack records: no attacker can make two records with the same
 	clientID chan int     // holds one value, but while the client id is requested; 0: not known yet
+	asks     bool         // the client id isn't configured
+	foreign  atomic.Int64 // records of other clients that came
+	skipped  sync.Map     // where the last record is that was too long, by listing
 }
 
 // New makes a client and sends nothing. It fails when the base address or the token is missing or unusable.
@@ -63,6 +68,7 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{
 		base: base, token: token, http: withoutRedirects(cfg.HTTP), tries: cmp.Or(cfg.Tries, 4), step: cmp.Or(cfg.Pause, time.Second),
 		clock: cfg.Clock, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), seed: maphash.MakeSeed(), clientID: make(chan int, 1),
+		asks: cfg.ClientID == 0,
 	}
 	c.clientID <- cfg.ClientID
 	return c, nil
@@ -136,7 +142,7 @@ func (c *Client) User(ctx context.Context) (User, error) {
 	return User{ClientID: int(cmp.Or(r.id("client_id"), r.id("clientid"))), ClientName: r.text("client_name"), Enabled: enabled || !said}, nil
 }
 
-// account is the account's id: the configured one, else the one of POST /v1/user, which is requested once and kept.
+// account is the account's id: the configured one, else the one of POST /v1/user, which is requested once and kept until forget.
 // While one caller asks, the others wait for it.
 func (c *Client) account(ctx context.Context) (id int, err error) {
 	const op = "read client id"
@@ -154,4 +160,16 @@ func (c *Client) account(ctx context.Context) (id int, err error) {
 		err = &Error{Op: op, Kind: Server, Message: "answer holds no client id"}
 	}
 	return max(u.ClientID, 0), err
+}
+
+// forget has the client id requested again, unless it is configured: the answer that told it may have been another's.
+func (c *Client) forget() {
+	if !c.asks {
+		return
+	}
+	select {
+	case <-c.clientID:
+		c.clientID <- 0
+	default: // it is requested just now
+	}
 }

@@ -236,16 +236,18 @@ type AttackPage struct {
 
 // Attacks lists attack records, the latest hit first, page by page: POST /v1/objects/attack. It may be repeated.
 // While it reads, records can move to pages already read or come twice: the identity is Attack.ID.
-// An empty list gives one empty page; an error ends the list.
+// An empty list gives one empty page; an error ends the list, but for Foreign: that comes beside the account's own records of a page, and those of
+// the pages after it follow.
 func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPage, error] {
-	filter := map[string]any{"time": since(f.From)}
+	filter, op := map[string]any{"time": since(f.From)}, "list attacks"
 	if f.IncidentsOnly {
-		filter["!vulnid"] = nil // null, and not left out, is what selects incidents
+		filter["!vulnid"], op = nil, "list incidents" // null, and not left out, is what selects them
 	}
-	pages := c.objects(ctx, query{op: "list attacks", kind: "attack", most: cmp.Or(f.PageSize, 100), filter: filter, orderBy: "last_time"})
+	pages := c.objects(ctx, query{op: op, kind: "attack", most: cmp.Or(f.PageSize, 100), filter: filter, orderBy: "last_time"})
 	return func(yield func(AttackPage, error) bool) {
 		for p, err := range pages {
-			if !yield(c.readAttacks(p, f), err) {
+			read, notOwn := c.readAttacks(p, f)
+			if !yield(read, cmp.Or(err, notOwn)) {
 				return
 			}
 		}
@@ -255,8 +257,8 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 // noticeType is the type of records that aren't attacks. The service's own clients leave them out, too.
 const noticeType = "warn"
 
-func (c *Client) readAttacks(p page, f AttackFilter) AttackPage {
-	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), Bytes: len(p.body)}
+func (c *Client) readAttacks(p page, f AttackFilter) (read AttackPage, notOwn error) {
+	read = AttackPage{Attacks: make([]Attack, 0, len(p.items)), Bytes: len(p.body)}
 	for _, item := range p.items {
 		if !isObject(item) {
 			continue
@@ -266,12 +268,17 @@ func (c *Client) readAttacks(p page, f AttackFilter) AttackPage {
 			read.Known = append(read.Known, sum)
 			continue
 		}
-		a := readAttack(decode[attackFields](item))
+		fields := decode[attackFields](item)
+		if err := c.notOwn(p.call, p.own, fields.ClientID); err != nil {
+			notOwn = err
+			continue
+		}
+		a := readAttack(fields)
 		if a.Type != noticeType && (a.Incident() || !f.IncidentsOnly) { // a vulnerability's id that is 0 isn't null
 			read.Attacks, read.Sums = append(read.Attacks, a), append(read.Sums, sum)
 		}
 	}
-	return read
+	return read, notOwn
 }
 
 // attackFields are the fields of an attack record, as the service writes them.

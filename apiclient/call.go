@@ -47,14 +47,19 @@ type answer struct {
 	doubtful bool            // an earlier try may have taken effect
 }
 
-// change sends a call whose body names the account.
+// change sends a call whose body names the account. What the answer names of another client leaves the outcome open.
 func (c *Client) change(ctx context.Context, k call, body func(clientID int) any) (answer, error) {
 	clientID, err := c.account(ctx)
 	if err != nil {
 		return answer{}, err
 	}
 	k.body = body(clientID)
-	return c.do(ctx, k)
+	ans, err := c.do(ctx, k)
+	if err == nil {
+		r := object(ans.body)
+		err = c.notOwn(k, clientID, r["clientid"], r["client_id"])
+	}
+	return ans, err
 }
 
 // do sends the call until it is answered, refused for good, or the context ends.
@@ -105,6 +110,7 @@ func (c *Client) authorised(ctx context.Context, k call, body []byte) (answer, *
 		if newer, replaced := c.token.replaced(token); replaced {
 			return c.send(ctx, k, body, newer)
 		}
+		c.forget()
 	}
 	return ans, failure
 }

@@ -93,7 +93,7 @@ func ConditionsScope(cs []Condition) (Scope, bool) {
 }
 
 // SameConditions reports whether both match the same requests, as far as that shows: in any order, with the spellings
-// the service changes (case of hosts and header names, indexes as text). A condition that could not be read is like no other.
+// the service changes (case of hosts and header names, indexes as text), and without case where a condition disregards it. A condition that could not be read is like no other.
 func SameConditions(a, b []Condition) bool {
 	x, okX := ConditionKeys(a)
 	y, okY := ConditionKeys(b)
@@ -109,11 +109,15 @@ func ConditionKeys(cs []Condition) (all []string, ok bool) {
 		if c.Type == "" || len(point) == 0 {
 			return nil, false
 		}
+		host := slices.Equal(point, []string{"header", "HOST"})
 		switch {
 		case c.Type == ConditionAbsent:
 			c.Value = ""
-		case slices.Equal(point, []string{"header", "HOST"}) && (c.Type == conditionEqual || c.Type == conditionIEqual):
-			c.Type, c.Value = conditionEqual, strings.ToLower(c.Value)
+		case c.Type == conditionIEqual, host && c.Type == conditionEqual:
+			c.Value = strings.ToLower(c.Value)
+		}
+		if host && c.Type == conditionIEqual {
+			c.Type = conditionEqual
 		}
 		keys[strings.Join(append([]string{c.Type, strconv.Quote(c.Value)}, point...), "\x00")] = true
 	}
@@ -160,7 +164,12 @@ func CoversPatch(wide, patch Rule) bool {
 		return false
 	}
 	return part && !slices.ContainsFunc(wide.Conditions, func(c Condition) bool {
-		return !slices.ContainsFunc(patch.Conditions, func(have Condition) bool { return SameConditions([]Condition{c}, []Condition{have}) })
+		return !slices.ContainsFunc(patch.Conditions, func(have Condition) bool {
+			if c.Type == conditionIEqual && have.Type == conditionEqual {
+				have.Type = conditionIEqual // which is wider
+			}
+			return SameConditions([]Condition{c}, []Condition{have})
+		})
 	})
 }
 

@@ -147,6 +147,12 @@ func TestSameConditionsAndRules(t *testing.T) {
 	rule := apiclient.Rule{ID: 1, Type: "vpatch", Conditions: a, Point: apiclient.Point{{"header", "x-id"}}, AttackType: "sqli", Comment: "mine"}
 	same := apiclient.Rule{ID: 2, Type: "vpatch", Conditions: b, Point: apiclient.Point{{"header", "X-ID"}}, AttackType: "sqli"}
 	require.True(t, apiclient.SameRule(rule, same))
+	named := func(value, kind string) []apiclient.Condition {
+		return []apiclient.Condition{{Type: kind, Value: value, Point: []any{"action_name"}}}
+	}
+	require.True(t, sameConditions(named("Login", "iequal"), named("login", "iequal")))
+	require.False(t, sameConditions(named("Login", "equal"), named("login", "equal")))
+	require.False(t, sameConditions(named("login", "iequal"), named("login", "equal")))
 	for _, change := range []func(*apiclient.Rule){
 		func(r *apiclient.Rule) { r.Type = "regex" }, func(r *apiclient.Rule) { r.AttackType = "any" }, func(r *apiclient.Rule) { r.Regex = "x" },
 		func(r *apiclient.Rule) { r.Mode = "off" }, func(r *apiclient.Rule) { r.Point = nil }, func(r *apiclient.Rule) { r.Conditions = b[:2] },

@@ -57,4 +57,12 @@ func TestCoversPatch(t *testing.T) {
 		require.Equal(t, tt.covers, apiclient.CoversPatch(tt.wide, patch), name)
 	}
 	require.False(t, apiclient.CoversPatch(patch, rule("sqli", q, everyMethod)), "narrower")
+	anyCase := rule("sqli", q, login)
+	for i, c := range anyCase.Conditions {
+		if c.Value == "login" {
+			anyCase.Conditions[i].Type, anyCase.Conditions[i].Value = "iequal", "LOGIN"
+		}
+	}
+	require.True(t, apiclient.CoversPatch(anyCase, patch), "in any case")
+	require.False(t, apiclient.CoversPatch(patch, anyCase), "in its case only")
 }

@@ -29,12 +29,13 @@ const (
 	RateLimited                          // too many requests; nothing was done
 	Server                               // the service failed or answered what can't be understood
 	Network                              // no whole answer arrived
+	Foreign                              // the answer holds records of another client
 )
 
 // String is the kind in words.
 func (k ErrorKind) String() string {
 	words := [...]string{"unknown error", "not authenticated", "forbidden", "invalid request", "exists already", "not found", "rules are locked",
-		"too many requests", "service error", "network error"}
+		"too many requests", "service error", "network error", "another client's answer"}
 	if k < 0 || int(k) >= len(words) {
 		k = 0
 	}

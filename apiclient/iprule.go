@@ -66,7 +66,7 @@ const maxIPRules = 300
 // IPRules lists entries of the IP lists one by one: GET /v4/ip_rules. It may be repeated; an error ends the list.
 // An entry removed by others while it reads can push another one off the page.
 func (c *Client) IPRules(ctx context.Context, f IPRuleFilter) iter.Seq2[IPRule, error] {
-	return each(c.pages(ctx, maxIPRules, func(clientID, offset, limit int) call {
+	return each(c, c.pages(ctx, maxIPRules, func(clientID, offset, limit int) call {
 		query := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}, "filter[clientid]": {strconv.Itoa(clientID)}}
 		if f.List != "" {
 			query.Set("filter[list]", f.List)

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -58,12 +59,15 @@ type page struct {
 	items []json.RawMessage
 	body  []byte // that holds them
 	times int    // how often the same answer has come in a row
+	call  call
+	own   int // the account's client id
 }
 
 // pages reads a listing. The offset grows by the items received and only an empty page ends the list: the service may
 // cut the limit, which makes a full page look like a short, last one. That costs one more request than stopping at a
 // short page. An empty list gives its one empty page, an error ends the list. Each page is of at most so many items:
-// of fewer where they are so long that the answer is not read to its end, for attackers write into them.
+// of fewer where they are so long that the answer is not read to its end, for attackers write into them. A single item that is too long is skipped; where
+// it is, the next reading knows.
 func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset, limit int) call) iter.Seq2[page, error] {
 	return func(yield func(page, error) bool) {
 		clientID, err := c.account(ctx)
@@ -71,28 +75,41 @@ func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset,
 			yield(page{}, err)
 			return
 		}
-		var got page
-		read := 0 // bytes
-		for offset, limit := 0, most; ; {
+		got, listing, read := page{own: clientID}, ask(clientID, 0, most).op, 0 // bytes
+		var skipped []int
+		for offset, limit, before := 0, most, c.skips(listing); ; {
+			if offset > maxListed || read > maxListedBytes {
+				why := fmt.Sprintf("the list goes on after %d records and %d MiB: it is not read any further", offset, read>>20)
+				yield(page{}, puzzling(ask(clientID, offset, limit), why))
+				return
+			}
+			if i := slices.IndexFunc(before, func(at int) bool { return at >= offset }); i >= 0 {
+				limit = min(limit, max(before[i]-offset, 1))
+			}
 			got, err = c.page(ctx, ask(clientID, offset, limit), got)
-			if errors.Is(err, errTooLong) && limit > 1 {
-				limit /= 2
+			if errors.Is(err, errTooLong) {
+				if read += maxAnswer; limit > 1 {
+					limit /= 2
+					continue
+				}
+				skipped = append(skipped, offset)
+				c.skip(listing, skipped, before)
+				offset++
 				continue
 			}
 			if err != nil {
 				yield(page{}, err)
 				return
 			}
-			if offset > 0 && (len(got.items) == 0 || got.times > 1 && len(got.items) < limit) {
-				return // a short page that comes again is the whole of a list whose service disregards the offset
+			// a short page that comes again is the whole of a list whose service disregards the offset
+			last := len(got.items) == 0 || got.times > 1 && len(got.items) < limit
+			if last {
+				c.skipped.Store(listing, skipped)
 			}
-			if !yield(got, nil) || len(got.items) == 0 {
+			if offset > 0 && last || !yield(got, nil) || last {
 				return
 			}
-			if offset, read = offset+len(got.items), read+len(got.body); offset > maxListed || read > maxListedBytes {
-				yield(page{}, puzzling(ask(clientID, offset, limit), fmt.Sprintf("the list goes on after %d records and %d MiB: it is not read any further", offset, read>>20)))
-				return
-			}
+			offset, read = offset+len(got.items), read+len(got.body)
 			if len(got.body) < maxAnswer/4 {
 				limit = min(2*limit, most)
 			}
@@ -114,7 +131,7 @@ func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 	case len(items) > maxItems:
 		return before, puzzling(k, fmt.Sprintf("answer holds more than %d records", maxItems))
 	}
-	p := page{items: items, body: ans.body, times: 1}
+	p := page{items: items, body: ans.body, times: 1, call: k, own: before.own}
 	if bytes.Equal(p.body, before.body) {
 		p.times += before.times
 	}
@@ -124,8 +141,8 @@ func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 	return p, nil
 }
 
-// each reads the listing record by record: the items that are objects.
-func each[T any](pages iter.Seq2[page, error], read func(record) T) iter.Seq2[T, error] {
+// each reads the listing record by record: the items that are objects. A record of another client ends it with an error.
+func each[T any](c *Client, pages iter.Seq2[page, error], read func(record) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		for p, err := range pages {
@@ -134,7 +151,15 @@ func each[T any](pages iter.Seq2[page, error], read func(record) T) iter.Seq2[T,
 				return
 			}
 			for _, item := range p.items {
-				if isObject(item) && !yield(read(decode[record](item)), nil) {
+				if !isObject(item) {
+					continue
+				}
+				r := decode[record](item)
+				if err := c.notOwn(p.call, p.own, r["clientid"], r["client_id"]); err != nil {
+					yield(none, err)
+					return
+				}
+				if !yield(read(r), nil) {
 					return
 				}
 			}

@@ -65,7 +65,8 @@ func (a Attack) part(point []string) (value string, there, known bool) {
 	case "instance":
 		return strconv.FormatInt(a.App.N, 10), true, a.App.Known
 	case "header\x00HOST":
-		return a.Domain, true, a.Domain != ""
+		host, err := CleanHost(a.Domain)
+		return host, true, err == nil && host != ""
 	case "method":
 		return a.Method, true, a.Method != ""
 	}
@@ -73,10 +74,11 @@ func (a Attack) part(point []string) (value string, there, known bool) {
 }
 
 func (a Attack) pathPart(point []string) (value string, there, known bool) {
-	if a.Path == "" || a.Path == SeveralPaths || len(a.Path) > MaxPath {
+	path, err := CleanPath(a.Path)
+	if err != nil || path == "" || path == SeveralPaths || len(a.Path) > MaxPath {
 		return "", false, false
 	}
-	segments := strings.Split(strings.TrimPrefix(a.Path, "/"), "/")
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	last := len(segments) - 1
 	name, ext, hasExt := strings.Cut(segments[last], ".")
 	switch {

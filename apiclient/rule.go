@@ -90,13 +90,13 @@ func (c *Client) Rules(ctx context.Context, f RuleFilter) iter.Seq2[Rule, error]
 	if f.ConditionID != 0 {
 		filter["actionid"] = f.ConditionID
 	}
-	return each(c.objects(ctx, query{op: "list rules", kind: "hint", most: maxRules, filter: filter, orderBy: "updated_at"}), readRule)
+	return each(c, c.objects(ctx, query{op: "list rules", kind: "hint", most: maxRules, filter: filter, orderBy: "updated_at"}), readRule)
 }
 
 // ConditionSets lists the sets of conditions that rules are attached to: POST /v1/objects/action.
 // It may be repeated; an error ends the list.
 func (c *Client) ConditionSets(ctx context.Context) iter.Seq2[ConditionSet, error] {
-	return each(c.objects(ctx, query{op: "list conditions", kind: "action", most: maxRules}), func(r record) ConditionSet {
+	return each(c, c.objects(ctx, query{op: "list conditions", kind: "action", most: maxRules}), func(r record) ConditionSet {
 		return ConditionSet{ID: r.id("id"), Conditions: readConditions(r.list("conditions")), Updated: r.time("updated_at")}
 	})
 }

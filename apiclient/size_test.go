@@ -1,9 +1,11 @@
 package apiclient_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -67,15 +69,48 @@ func readAll(t *testing.T, c *apiclient.Client) (n int) {
 	return n
 }
 
-// A single record that is too long is an error. Skipping it would hide that something is missing.
-func TestARecordThatIsTooLongIsAnError(t *testing.T) {
+// A single record that is too long is skipped and named, and the rest is read. Where it is, the next reading knows.
+func TestARecordThatIsTooLongIsSkipped(t *testing.T) {
 	norace.Defer(t)
 	t.Parallel()
 	s := newService(t)
-	s.lists["/v1/objects/hint"] = []any{map[string]any{"id": 1, "comment": strings.Repeat("a", 9<<20)}}
-	_, err := drain(s.start().Rules(t.Context(), apiclient.RuleFilter{}))
-	require.ErrorContains(t, err, "longer than 8 MiB")
-	require.Len(t, s.requests(), 10, "1000, 500, … 1: none of them twice")
+	rules := make([]any, 12)
+	for i := range rules {
+		rules[i] = map[string]any{"id": i + 1}
+	}
+	rules[4] = map[string]any{"id": 5, "comment": strings.Repeat("a", 9<<20)}
+	s.lists["/v1/objects/hint"] = rules
+	var log bytes.Buffer
+	c := s.start(func(cfg *apiclient.Config) { cfg.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	asked := 0
+	read := func() (ids []int64) {
+		t.Helper()
+		before := len(s.requests())
+		got, err := drain(c.Rules(t.Context(), apiclient.RuleFilter{}))
+		require.NoError(t, err)
+		for _, r := range got {
+			ids = append(ids, r.ID)
+		}
+		asked = len(s.requests()) - before
+		return ids
+	}
+	want := []int64{1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12}
+	require.Equal(t, want, read())
+	require.Equal(t, "list rules: record 5", c.TooLong())
+	require.Less(t, asked, 20)
+	require.Equal(t, want, read())
+	require.Equal(t, 6, asked, "what is before it, it alone, and what is behind it: 1, 2 and 4 of them, and the end")
+	require.Equal(t, 1, strings.Count(log.String(), "too long"), "said once: %s", &log)
+	require.Contains(t, log.String(), `call="list rules" record=5`)
+
+	s.lists["/v1/objects/hint"] = rules[5:]
+	require.Len(t, read(), 7)
+	require.Empty(t, c.TooLong())
+
+	s.fault = body(200, strings.Repeat(" ", 9<<20))
+	_, err := drain(c.Rules(t.Context(), apiclient.RuleFilter{}))
+	require.ErrorContains(t, err, "not read any further")
+	require.Less(t, len(s.requests()), 80, "bounded")
 }
 
 // Of a text that is too long, the start is kept. It equals itself alone, and no patch is made from it.

@@ -53,6 +53,52 @@ func TestPatchAsTyped(t *testing.T) {
 	}
 }
 
+// A rule for a host or a path that no request has does nothing: it is for what requests have instead, and who typed it sees both first.
+func TestAPlaceAsRequestsHaveIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for typed, clean := range map[string]string{
+		"магазин.рф/login":                  "xn--80aairftm.xn--p1ai/login",
+		"Bücher.example.com:8443/login":     "xn--bcher-kva.example.com:8443/login",
+		"shop.example.com./login":           "shop.example.com/login",
+		"shop.example.com:443/a":            "shop.example.com/a",
+		"shop.example.com/x/../login":       "shop.example.com/login",
+		"shop.example.com/x/%2e%2E/./a//b/": "shop.example.com/a/b/",
+		"shop.example.com/%6Cogin":          "shop.example.com/login",
+		"shop.example.com/a/..":             "shop.example.com/",
+	} {
+		host, path, _ := strings.Cut(typed, "/")
+		w.refuses(ann, "indicator User-Agent x9 host="+host+" path=/"+path, refusal.ErrAsk, path, " reach the rules as "+clean)
+		w.refuses(root, "block-path GET "+typed+" 30m", refusal.ErrAsk, typed, " reach the rules as "+clean)
+		line := "patch " + typed + " type=sqli part=get.q"
+		w.refuses(ann, line, refusal.ErrAsk, typed, " reach the rules as "+clean)
+		ch := w.anyway(ann, line)
+		scope, ok := apiclient.ConditionsScope(ch.Steps[0].Rule.Conditions)
+		require.True(t, ok)
+		require.Equal(t, clean, scope.Host+scope.Path)
+		require.NoError(t, w.again(ch.Line), "its own line is clean")
+		w.does(ann, "undo "+ch.ID)
+	}
+	twice := w.does(ann, "patch shop.example.com/%2541 type=sqli part=get.q")
+	scope, _ := apiclient.ConditionsScope(twice.Steps[0].Rule.Conditions)
+	require.Equal(t, "/%41", scope.Path, "decoded once, also when its own line is read again")
+	require.NoError(t, w.again(twice.Line))
+	for _, place := range []string{"shop.example.com/a%2Fb", "shop.example.com/%2a", "shop.example.com/a%3Fb", "shop.example.com/%ff", "\u200f\u05d0a.example.com/x"} {
+		w.refuses(ann, "patch "+place+" type=sqli part=get.q", refusal.ErrGuarded, "that can't be said to the service")
+	}
+}
+
+// The path of an attack's record is one that was sent.
+func TestAPatchOfAnAttackHasItsPathAsRulesSeeIt(t *testing.T) {
+	t.Parallel()
+	attack := apiclient.Attack{ID: "x:1", Type: "sqli", Domain: "shop.example.com", Path: "/a/../login", Method: "POST", Parameter: "GET_q_value", App: apiclient.Known(4)}
+	w := newWorld(t)
+	w.knows(attack)
+	ch := w.anyway(ann, "patch attack="+record.AttackID("acme", "x:1"))
+	require.Contains(t, ch.Does, "shop.example.com/login")
+	require.Equal(t, apiclient.MetYes, apiclient.ConditionsMet(ch.Steps[0].Rule.Conditions, attack), "it is judged by this attack")
+}
+
 // again checks that a canonical line is understood and the same effect.
 func (w *world) again(l record.Line) error {
 	w.ids++

@@ -101,6 +101,7 @@ func surplus(st *state, snap snapshot, room int) (ids []string, edge time.Time) 
 // capAfter is the account's cap after a snapshot whose attacks up to an edge were dropped; nil: it stays as it is.
 func (p *Poller) capAfter(snap snapshot, edge time.Time) *record.Cap {
 	c := p.st.cap
+	c.TooLong = p.cfg.API.TooLong()
 	if snap.capped != "" || snap.whole {
 		c.Over = p.cfg.over(snap.capped)
 	}

@@ -47,6 +47,10 @@ const (
 type API interface {
 	AttackReader
 	ListReader
+	// Foreign is how many records of other clients its answers held, all of which were dropped.
+	Foreign() int64
+	// TooLong names the records that are skipped because each alone is too long to be read; "" if there are none.
+	TooLong() string
 }
 
 // AttackReader lists attack records, the latest hit first.

@@ -24,6 +24,7 @@ type Health struct {
 	Since    time.Time // when it began to fail, on this machine's clock
 	Attacks  int       // that are known
 	Capped   string    // what there is more of than is watched, in words for people; "": all is watched
+	TooLong  string    // the records that are skipped as too long; "": none are
 }
 
 // Known reports whether a poll of this process has ended, well or not.
@@ -42,6 +43,8 @@ func inWords(err error) string {
 		return "the service answers with errors"
 	case apiclient.Network:
 		return "the service can't be reached"
+	case apiclient.Foreign:
+		return "the service answers with records of other clients"
 	case apiclient.NotFound, apiclient.Invalid:
 		return "the service refuses the request: is the account's address or client id wrong?"
 	}

@@ -35,6 +35,7 @@ func (p *Poller) Poll(ctx context.Context) error {
 		}
 		p.noteHealth(err, begin)
 		p.notifyOutage(ctx, err)
+		p.notifyForeign(ctx)
 	}
 	return err
 }
@@ -208,7 +209,7 @@ func (p *Poller) noteHealth(err error, begin time.Time) {
 // notifyOutage notifies once in an outage that the account can't be polled. Failures of the store are no such event: it could not be saved.
 func (p *Poller) notifyOutage(ctx context.Context, err error) {
 	kind := apiclient.KindOf(err)
-	if kind == 0 {
+	if kind == 0 || kind == apiclient.Foreign { // the account's own attacks are seen
 		return
 	}
 	h := p.health
@@ -224,10 +225,32 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 		facts.LastGood = p.st.lastGood
 	}
 	events := []record.Event{p.cfg.accountEvent(record.APIUnreachable, h.Since.UnixMilli(), p.cfg.Clock.Now().UTC(), facts)}
-	if err := p.save(ctx, Update{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events}); err != nil {
-		p.loaded = false
-		p.cfg.Log.Error("the outage can't be saved yet, so no one is notified", "err", err)
+	p.alarm(ctx, Update{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events})
+}
+
+// notifyForeign notifies once a day that any answer held records of other clients.
+func (p *Poller) notifyForeign(ctx context.Context) {
+	n, now := p.cfg.API.Foreign(), p.cfg.Clock.Now().UTC()
+	if n == p.foreign || !p.loaded {
 		return
 	}
-	p.cfg.Notifier.Notify(p.cfg.Account, events)
+	p.cfg.Log.Error("the service answers with records of other clients: they are left out", "records", n-p.foreign)
+	p.foreign = n
+	if day := now.Unix() / (24 * 60 * 60); day != p.alarmed {
+		e := p.cfg.accountEvent(record.ForeignRecords, day, now, record.ForeignFacts{Records: n})
+		if p.alarm(ctx, Update{LastGood: p.st.lastGood, Events: []record.Event{e}}) {
+			p.alarmed = day
+		}
+	}
+}
+
+// alarm saves events of the account as a whole and has people notified, and reports whether it could.
+func (p *Poller) alarm(ctx context.Context, u Update) bool {
+	if err := p.save(ctx, u); err != nil {
+		p.loaded = false
+		p.cfg.Log.Error("what is wrong can't be saved yet, so no one is notified", "err", err)
+		return false
+	}
+	p.cfg.Notifier.Notify(p.cfg.Account, u.Events)
+	return true
 }

@@ -22,10 +22,12 @@ type Poller struct {
 	mirror *mirror
 	first  chan struct{} // closed once Run has tried a poll
 
-	loaded   bool      // st is what the store holds. It and the next two are Poll's alone
+	loaded   bool      // st is what the store holds. It and the next four are Poll's alone
 	failures int       // of the service, in this outage
 	causes   []string  // of this outage, in words for people
 	failing  time.Time // since when polls fail, on this machine's monotonic clock
+	foreign  int64     // records of other clients that are logged
+	alarmed  int64     // the day on which people were notified of some
 
 	mu     sync.Mutex // held while the fields below are written, and where another goroutine than Poll's reads them
 	st     *state
@@ -133,7 +135,7 @@ func (p *Poller) Health() Health {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.health
-	h.Capped, h.Attacks = p.st.cap.Says(), len(p.st.records)
+	h.Capped, h.TooLong, h.Attacks = p.st.cap.Says(), p.st.cap.TooLong, len(p.st.records)
 	return h
 }
 

@@ -34,8 +34,21 @@ func (r *reader) read(ctx context.Context) (snapshot, error) {
 			return r.snap, err
 		}
 	}
+	if r.snap.foreign != nil {
+		r.snap.whole, r.snap.incidents = false, false
+		return r.snap, fmt.Errorf("read attacks: %w", r.snap.foreign)
+	}
 	r.snap.good = true
 	return r.snap, nil
+}
+
+// broken is an error that ends a listing. Records of another client don't: the account's own are read on.
+func (r *reader) broken(err error) error {
+	if apiclient.KindOf(err) != apiclient.Foreign {
+		return err
+	}
+	r.snap.foreign = err
+	return nil
 }
 
 // readNewest reads from the newest record to the first page that is old enough and holds nothing unknown; in a sweep,
@@ -45,7 +58,7 @@ func (r *reader) readNewest(ctx context.Context) error {
 	var until time.Time // in a sweep nothing is old enough
 	first, known, sweep := true, false, !s.begin.Before(r.st.sweepAt)
 	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: s.from, Known: r}) {
-		if err != nil {
+		if err := r.broken(err); err != nil {
 			return err
 		}
 		if first {
@@ -139,7 +152,7 @@ func (r *reader) floods(page []apiclient.Attack) bool {
 // readIncidents reads them all.
 func (r *reader) readIncidents(ctx context.Context) error {
 	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.snap.from, IncidentsOnly: true, Known: r}) {
-		if err != nil {
+		if err := r.broken(err); err != nil {
 			return fmt.Errorf("read incidents: %w", err)
 		}
 		r.take(page)

@@ -70,6 +70,8 @@ type service struct {
 	records  map[string]*attackRecord
 	requests []request
 	failing  func(q request) bool // answers 500
+	swapped  bool                 // lists of attacks are another client's
+	mixed    bool                 // they have a record of another client's behind them
 	served   func(q request)      // called, unlocked, after an answer was made
 	token    string
 	entries  []map[string]any
@@ -156,7 +158,16 @@ func (s *service) answer(r *http.Request, q request, limit int, newestFirst bool
 	}
 	switch q.Path {
 	case "/v1/objects/attack":
-		return http.StatusOK, cut(s.listed(q, newestFirst), q.Offset, limit)
+		list := s.listed(q, newestFirst)
+		if s.swapped {
+			list = nil
+		}
+		if s.swapped || s.mixed {
+			other := attackRecord{id: "y:1", typ: "sqli", status: "monitored", last: s.now(), first: s.now(), hits: 9}.json()
+			other["clientid"] = 6
+			list = append(list, other)
+		}
+		return http.StatusOK, cut(list, q.Offset, limit)
 	case "/v1/objects/hint":
 		return http.StatusOK, cut(s.rules, q.Offset, limit)
 	case "/v4/ip_rules":

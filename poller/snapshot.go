@@ -36,6 +36,7 @@ type snapshot struct {
 	causes    []string                     // why the polls before it failed, in words for people; none: they didn't
 	early     bool                         // the poll reads on
 	good      bool                         // the poll has read all that it wanted
+	foreign   error                        // records of another client came in place of what may be the account's; nil: none did
 }
 
 // settled drops the records, but those that must be judged again.
@@ -47,5 +48,5 @@ func (s *snapshot) settled(again map[string]bool) {
 
 // covers reports whether a hit later than last would have been seen.
 func (s *snapshot) covers(last time.Time) bool {
-	return s.whole && s.capped == "" || !s.reached.IsZero() && !last.Before(s.reached)
+	return s.foreign == nil && (s.whole && s.capped == "" || !s.reached.IsZero() && !last.Before(s.reached))
 }

@@ -126,6 +126,17 @@ func PagerUnreachable(a *call.Account, fault record.PagerFault) Message {
 		call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
 }
 
+// ForeignRecords says that the service answers with records of other clients, and what wafbot makes of them.
+func ForeignRecords(a *call.Account, came record.ForeignFacts) Message {
+	what := "The WAF API answers for " + a.Name + " with records of other clients"
+	lines := []text.Text{
+		text.New(text.Bold(what), ": ", came.Records, " so far. They are left out, nothing is changed because of them, and ",
+			"no attack counts as over by a poll that held some. The account's own attacks are still watched"),
+		text.New("Tell the service's support: others may see this account's records, too. wafbot says this once a day at most"),
+	}
+	return notified(what, mentioning(lines, a.Ops()))
+}
+
 // StoreRebuilt says in a channel what was rebuilt of an account after Redis was emptied, and what was lost.
 func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 	if facts.Unreadable {

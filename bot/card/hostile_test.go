@@ -101,7 +101,8 @@ func hostileDrawn(words string) map[string]func() []any {
 		"PagerUnreachable": func() []any {
 			return []any{PagerUnreachable(acme(), record.PagerFault{Route: words, Why: words})}
 		},
-		"TestCard": func() []any { return hostileDrills(words) }, "DrillReport": func() []any { return hostileDrills(words) },
+		"ForeignRecords": func() []any { return []any{ForeignRecords(acme(), record.ForeignFacts{Records: 1})} },
+		"TestCard":       func() []any { return hostileDrills(words) }, "DrillReport": func() []any { return hostileDrills(words) },
 		"MitigationEnding": func() []any {
 			return []any{MitigationEnding(ch, words, words, now), MitigationEnding(ch, words, words, ch.Until)}
 		},

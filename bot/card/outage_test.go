@@ -60,6 +60,7 @@ func outageMessages() map[string]Message {
 		"unreachable-from-then":   Unreachable(acme(), never),
 		"gap":                     MonitoringGap(acme(), gap, now),
 		"gap-long-absent":         MonitoringGap(acme(), absent, now),
+		"foreign-records":         ForeignRecords(acme(), record.ForeignFacts{Records: 120}),
 		"pager-away":              PagerUnreachable(acme(), record.PagerFault{Route: "kind incident", Why: "it answers with status 503"}),
 	}
 }
@@ -82,7 +83,8 @@ func TestOpsAreMentioned(t *testing.T) {
 	require.False(t, mentions)
 	for name, msg := range map[string]Message{
 		"unreachable": Unreachable(a, record.UnreachableFacts{}), "permission lost": PermissionLost(a, lost, nil, now),
-		"pager": PagerUnreachable(a, record.PagerFault{}), "overdue": EndOverdue(a, late, "U0ANN", now), "failed": failure,
+		"foreign": ForeignRecords(a, record.ForeignFacts{}),
+		"pager":   PagerUnreachable(a, record.PagerFault{}), "overdue": EndOverdue(a, late, "U0ANN", now), "failed": failure,
 	} {
 		require.Equal(t, 1, strings.Count(rendered(t, msg), "<!subteam^S0OPS>"), name)
 	}

@@ -57,6 +57,7 @@ func (n *Notifier) table() map[record.EventKind]handler {
 		record.TookOver:             row(needTriage, tookOver),
 		record.AckLapsed:            row(needAttack, ackLapsed),
 		record.PagerUnreachable:     row(needNothing, pagerUnreachable),
+		record.ForeignRecords:       row(needNothing, foreignRecords),
 		record.DrillChanged:         row(needDrill, drillChanged),
 		record.SummaryDue:           {needs: needSummary, plan: summaryDue},
 	}

@@ -37,6 +37,11 @@ func pagerUnreachable(e record.Event, fault record.PagerFault, f facts) plan {
 	return say(f.post(e, card.PagerUnreachable(f.account.Account, fault)))
 }
 
+// foreignRecords says that the service answers with records of other clients.
+func foreignRecords(e record.Event, came record.ForeignFacts, f facts) plan {
+	return say(f.post(e, card.ForeignRecords(f.account.Account, came)))
+}
+
 // handedOver mentions the new owner of an attack, and the former one when it was taken over, if that still holds.
 func handedOver(e record.Event, given record.Assignment, f facts) plan {
 	t := f.details.Triage

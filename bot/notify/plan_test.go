@@ -255,6 +255,7 @@ func TestPlansOfNotices(t *testing.T) {
 		{name: "reachable by now", kind: record.APIUnreachable, payload: record.UnreachableFacts{}, facts: facts{health: poller.Health{LastGood: now.Add(1)}}, want: []string{"redraw"}},
 		{name: "a gap", kind: record.MonitoringGap, payload: record.GapFacts{From: now.Add(-time.Hour), To: now}, want: []string{"redraw", "C1 urgent"}},
 		{name: "a pager", kind: record.PagerUnreachable, payload: record.PagerFault{Why: "away"}, want: []string{"C1 urgent"}, says: "away"},
+		{name: "records of others", kind: record.ForeignRecords, payload: record.ForeignFacts{Records: 9}, want: []string{"C1 urgent"}, says: "9"},
 		{name: "handed over", kind: record.HandedOver, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: owner, want: []string{"C1"}, says: "U0ANN"},
 		{name: "handed over under its card", kind: record.HandedOver, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: ownerWithCard, want: []string{"C1/1.1 else C1"}},
 		{name: "another has it by now", kind: record.HandedOver, payload: record.Assignment{Attack: through, To: "U0ROB"}, facts: owner},
@@ -267,7 +268,7 @@ func TestPlansOfNotices(t *testing.T) {
 		}}, want: []string{"C1"}, says: "U0ROB"},
 		{name: "others have them by now", kind: record.TookOver, payload: record.Assignment{To: "U0ANN"}},
 		{name: "a hand-over", kind: record.SummaryDue, want: []string{"C1"}, says: "Hand-over of acme"},
-	}, record.FirstStart, record.StoreRebuilt, record.APIUnreachable, record.MonitoringGap, record.PagerUnreachable, record.HandedOver, record.TookOver, record.AckLapsed, record.SummaryDue)
+	}, record.FirstStart, record.StoreRebuilt, record.APIUnreachable, record.MonitoringGap, record.PagerUnreachable, record.ForeignRecords, record.HandedOver, record.TookOver, record.AckLapsed, record.SummaryDue)
 }
 
 func TestPlansOfChanges(t *testing.T) {

@@ -22,6 +22,7 @@ type Patch struct {
 	Kind  string // attack type
 
 	blocksPath bool // it was asked for by block-path
+	warnings   []refusal.Warning
 }
 
 // hostHeader is the part that every request has: a patch of any attack in it closes its whole place.
@@ -83,8 +84,10 @@ func (w Obstacles) String() string { return cmp.Or(w.Scope, w.Kind, w.Point) }
 // PatchFor is the patch that fits an attack, as far as its record says.
 func PatchFor(a apiclient.Attack) (Patch, Obstacles) {
 	var why Obstacles
-	spec := Patch{Scope: apiclient.Scope{App: a.App, Host: a.Domain, Path: a.Path, Method: a.Method}}
-	if _, err := apiclient.ScopeConditions(spec.Scope); err != nil || a.Path == "" || a.Domain == "" {
+	scope, warnings, unclear := Place(a.Domain, a.Path)
+	scope.App, scope.Method = a.App, a.Method
+	spec := Patch{Scope: scope, warnings: warnings}
+	if _, err := apiclient.ScopeConditions(scope); unclear != nil || err != nil || a.Path == "" || a.Domain == "" {
 		why.Scope = "the service doesn't give one exact host and path for it"
 	}
 	if strings.Contains(a.Path, "*") { // an attacker may not choose how far a patch reaches
@@ -132,14 +135,19 @@ func (s *Patch) readPlace(c *call.Call, arg string) error {
 	if len(words) != 1 {
 		return refusal.About(c.Cmd.Misuse(text.New("Invalid place: ", refusal.Typed(strings.Join(words, " ")), ". Write one path")), arg, "")
 	}
-	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[0], "https://"), "http://"), "/")
+	place := words[0]
+	if scheme, rest, ok := strings.Cut(place, "://"); ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
+		place = rest
+	}
+	host, path, ok := strings.Cut(place, "/")
 	if !ok {
 		return refusal.About(c.Cmd.Misuse(text.New("Invalid HOST/PATH: ", refusal.Typed(words[0]))), arg, "")
 	}
-	s.Scope.Host, s.Scope.Path = strings.ToLower(host), "/"+path
-	if path, err := apiclient.ParsePath(s.Scope.Path); err == nil {
-		s.Scope.Path = path.String()
+	method, err := s.Scope.Method, error(nil)
+	if s.Scope, s.warnings, err = Place(host, "/"+path); err != nil {
+		return refusal.About(Unsaid(err), arg, "")
 	}
+	s.Scope.Method = method
 	return s.setApp(c)
 }
 
@@ -183,7 +191,7 @@ func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 		p.Does += ": every request" + has + " is blocked"
 		p.Warnings = []refusal.Warning{{Text: text.New("no request", has, " gets through to ", text.Code(s.place()), " any more, whatever it holds: those of your users neither. It works in every mode but off; only allowlisted sources pass")}}
 	}
-	p.Notes = PathNotes(s.Scope)
+	p.Warnings, p.Notes = append(p.Warnings, s.warnings...), PathNotes(s.Scope)
 	return PlanRule(c, p, rule, what+" is "+s.done())
 }
 
@@ -243,7 +251,7 @@ func (s Patch) line() record.Line {
 	if s.Scope.Method != "" {
 		l.Words = append(l.Words, s.Scope.Method)
 	}
-	l.Words = append(l.Words, s.Scope.Host+s.Scope.Path)
+	l.Words = append(l.Words, s.Scope.Host+apiclient.EncodePath(s.Scope.Path))
 	if s.Scope.App.Known {
 		l = l.With("app", fmt.Sprint(s.Scope.App.N))
 	}

@@ -153,6 +153,7 @@ var fromService = map[apiclient.ErrorKind]string{
 	apiclient.Locked:          "the service has locked its rules just now: try again in some minutes",
 	apiclient.RateLimited:     "the service takes no more requests just now: try again in a minute",
 	apiclient.Server:          "the service answered with an error of its own: try again, or use its console",
+	apiclient.Foreign:         "the service answered with records of another client, which are left out: try again",
 	apiclient.Network:         "the service can't be reached: try again, or use its console",
 }
 

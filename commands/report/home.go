@@ -387,6 +387,9 @@ func (o Overview) trouble() (lines []text.Text) {
 	if h := o.Health; h != nil && h.Capped != "" {
 		lines = append(lines, text.New(text.Bold("Not all attacks are watched: "), h.Capped))
 	}
+	if h := o.Health; h != nil && h.TooLong != "" {
+		lines = append(lines, text.New(text.Bold("Skipped, as it is too long to be read: "), h.TooLong))
+	}
 	if t := o.PermissionLoss; t != nil {
 		lines = append(lines, text.New(text.Bold("WAF permission lost: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
 	}

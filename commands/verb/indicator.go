@@ -52,11 +52,14 @@ func readHeader(value string, _ *call.Account) (string, error) {
 }
 
 func readPath(value string, _ *call.Account) (string, error) {
-	path, err := apiclient.ParsePath(value)
+	path, err := apiclient.CleanPath(value)
+	if err == nil {
+		_, err = apiclient.ParsePath(path)
+	}
 	if err != nil {
 		return "", refusal.Invalid("path", value, "/login", text.Sanitize(err.Error(), 300))
 	}
-	return path.String(), nil
+	return value, nil // the plan says what it comes to
 }
 
 func readHost(value string, _ *call.Account) (string, error) { return strings.ToLower(value), nil }
@@ -80,10 +83,13 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	if keys["host"] == "" {
 		approval.Need(c, policy.ApproveRulesEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
 	}
-	scope := apiclient.Scope{Host: keys["host"], Path: keys["path"]}
+	scope, warnings, err := change.Place(keys["host"], keys["path"])
+	if err != nil {
+		return nil, change.Unsaid(err)
+	}
 	conditions, err := apiclient.ScopeConditions(scope)
 	if err != nil {
-		return nil, refusal.Guarded(text.New("that can't be said to the service: ", text.Sanitize(err.Error(), 200)))
+		return nil, change.Unsaid(err)
 	}
 	rule := apiclient.Rule{Type: apiclient.RuleRegex, Conditions: conditions, Point: apiclient.Point{{"header", header}}, Regex: regex, AttackType: change.MarkScanner}
 	verb := "Take for a scanner"
@@ -91,9 +97,10 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 		rule.AttackType, verb = change.MarkPatch, "Block"
 	}
 	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(c.Account, conditions), header, text.Sanitize(regex, text.MaxPath))
-	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
+	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", scope.Host).With("path", apiclient.EncodePath(scope.Path))
 	p := change.ForTime(c, line, verb+" "+what, length)
 	p.Warnings, p.Notes = indicatorEffect(c, header, regex, rule.AttackType)
+	p.Warnings = append(p.Warnings, warnings...)
 	p.Notes = append(p.Notes, change.PathNotes(scope)...)
 	change.WarnCannotBlock(c, &p, nil)
 	return one(change.PlanRule(c, p, rule, what+": there is an indicator"))

@@ -59,8 +59,9 @@ type Outage struct {
 
 // Cap is what an account has more of than wafbot watches: then only the newest attacks and all incidents are watched.
 type Cap struct {
-	Over string    `json:"over,omitempty"` // what there is too much of, for people; "": all attacks are watched
-	Edge time.Time `json:"edge,omitzero"`  // unknown attacks last hit by then were dropped: they are no events, also later
+	Over    string    `json:"over,omitempty"`     // what there is too much of, for people; "": all attacks are watched
+	Edge    time.Time `json:"edge,omitzero"`      // unknown attacks last hit by then were dropped: they are no events, also later
+	TooLong string    `json:"too_long,omitempty"` // records of any listing that are skipped, by their places; "": none are
 }
 
 // Says tells people what a cap means; "" if there is none.

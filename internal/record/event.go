@@ -41,6 +41,7 @@ const (
 	TookOver             EventKind = "took over" // of all attacks of the account
 	AckLapsed            EventKind = "acknowledgement lapsed"
 	PagerUnreachable     EventKind = "pager unreachable"
+	ForeignRecords       EventKind = "foreign records" // the service answers with those of other clients
 	DrillChanged         EventKind = "drill"
 	SummaryDue           EventKind = "summary due"
 )
@@ -78,6 +79,7 @@ var kinds = map[EventKind]struct {
 	TookOver:             {5, decode[Assignment]},
 	AckLapsed:            {2, decode[Assignment]},
 	PagerUnreachable:     {2, decode[PagerFault]},
+	ForeignRecords:       {2, decode[ForeignFacts]},
 	DrillChanged:         {5, decode[DrillFacts]},
 	SummaryDue:           {5, func([]byte) (Payload, error) { return nil, nil }}, //nolint:nilnil // it has none
 }

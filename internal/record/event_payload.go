@@ -70,6 +70,11 @@ type PagerFault struct {
 	Why   string `json:"why"`   // for people
 }
 
+// ForeignFacts says how often the service answered with another client's record.
+type ForeignFacts struct {
+	Records int64 `json:"records"` // since this replica started
+}
+
 // UnreachableFacts says why an account can't be watched. Times are by the clock of the machine that watches.
 type UnreachableFacts struct {
 	Outage
@@ -117,6 +122,7 @@ func (PermissionChanged) payload() {}
 func (ApprovalChanged) payload()   {}
 func (DrillFacts) payload()        {}
 func (PagerFault) payload()        {}
+func (ForeignFacts) payload()      {}
 func (UnreachableFacts) payload()  {}
 func (GapFacts) payload()          {}
 func (FirstStartFacts) payload()   {}

@@ -44,6 +44,7 @@ func payloads() map[record.EventKind]record.Payload {
 		record.HandedOver:           record.Assignment{Attack: attack, To: "U1"},
 		record.TookOver:             record.Assignment{To: "U1"},
 		record.PagerUnreachable:     record.PagerFault{Route: "kind incident", Why: "away"},
+		record.ForeignRecords:       record.ForeignFacts{Records: 2},
 		record.DrillChanged:         record.DrillFacts{Drill: "d1"},
 		record.SummaryDue:           nil,
 	}

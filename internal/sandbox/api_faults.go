@@ -50,6 +50,7 @@ func serviceFaults() []faultKind {
 		{"mode_replaced", "with a new mode, removes the others for the same requests"},
 		{"mode_kept", "with a new mode, keeps the others: the last written holds"},
 		{"endless", "lists attacks without end"},
+		{"foreign", "answers for another account; every makes it one answer of so many"},
 	}
 }
 

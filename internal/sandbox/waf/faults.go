@@ -1,7 +1,9 @@
 package waf
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -35,11 +37,16 @@ type Fault struct {
 	//   mode_replaced    with the creation of a mode, removes the others for the same requests silently
 	//   mode_kept        then keeps them: the last written holds
 	//   endless          lists attacks without end, behind those that there are; incidents as ever
+	//   foreign          reads for the next account, and names it in what a change answers
 	Kind string `json:"kind"`
 	// RetryAfter is the header of that name with status:N; "" sends none.
 	RetryAfter string `json:"retry_after,omitempty"`
 	// Times is how many requests get the fault. 0 means all until it is cleared.
 	Times int `json:"times,omitempty"`
+	// Every is of how many requests one gets the fault; 0 means each.
+	Every int `json:"every,omitempty"`
+
+	passed int // requests since the last one with the fault
 }
 
 // What becomes of the mode rules for the same requests as a new one.
@@ -49,7 +56,7 @@ const (
 )
 
 func plainFaults() []string {
-	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied", "lagging", modeReplaced, modeKept, "endless"}
+	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied", "lagging", modeReplaced, modeKept, "endless", "foreign"}
 }
 
 // SetFault adds a fault. The first one that fits a request is used.
@@ -57,8 +64,8 @@ func (s *Service) SetFault(f Fault) error {
 	if _, _, isStatus := f.code(); !isStatus && !slices.Contains(plainFaults(), f.Kind) {
 		return fmt.Errorf("unknown kind of fault %q", f.Kind)
 	}
-	if f.Times < 0 {
-		return fmt.Errorf("times is %d, below 0", f.Times)
+	if f.Times < 0 || f.Every < 0 {
+		return fmt.Errorf("times is %d and every is %d: one is below 0", f.Times, f.Every)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +93,7 @@ func (s *Service) ClearFault(f Fault) {
 	defer s.mu.Unlock()
 	s.faults = slices.DeleteFunc(s.faults, func(set *Fault) bool {
 		same := *set
-		same.Times = f.Times
+		same.Times, same.passed = f.Times, f.passed
 		return same == f
 	})
 	s.notify()
@@ -117,6 +124,10 @@ func (s *Service) takeFault(r *Request) Fault {
 			f.Endpoint != "" && f.Endpoint != r.Path && f.Endpoint != r.Method+" "+r.Path {
 			continue
 		}
+		if f.passed++; f.passed < f.Every {
+			continue
+		}
+		f.passed = 0
 		taken := *f
 		if f.Times == 1 {
 			s.faults = slices.Delete(s.faults, i, i+1)
@@ -178,7 +189,38 @@ func (s *Service) serveFault(w http.ResponseWriter, r *http.Request, c faultyCal
 			answered.body = s.withoutEnd(c.body, answered.body)
 		}
 		s.finish(w, c, answered)
+	case "foreign":
+		s.finish(w, c, s.foreign(r, c))
 	}
+}
+
+// foreign is an answer for the account behind the request's own.
+func (s *Service) foreign(r *http.Request, c faultyCall) reply {
+	i := slices.IndexFunc(s.accounts, func(a *account) bool { return a.Name == c.record.Account })
+	if i < 0 {
+		return s.serve(r, c.body, call{lag: s.lag})
+	}
+	own, other := s.accounts[i], s.accounts[(i+1)%len(s.accounts)]
+	body := map[string]any{}
+	_ = json.Unmarshal(c.body, &body)
+	if filter, lists := body["filter"].(map[string]any); lists && body["limit"] != nil || r.Method == http.MethodGet {
+		asked := r.Clone(r.Context())
+		asked.Header.Set("X-ServiceApi-Token", other.Token)
+		if lists {
+			filter["clientid"] = []int{other.ClientID}
+			c.body, _ = json.Marshal(body)
+		} else {
+			query := asked.URL.Query()
+			query.Set("filter[clientid]", strconv.Itoa(other.ClientID))
+			asked.URL.RawQuery = query.Encode()
+		}
+		return s.serve(asked, c.body, call{lag: s.lag})
+	}
+	answered := s.serve(r, c.body, call{lag: s.lag})
+	text, _ := json.Marshal(answered.body)
+	renamed := bytes.ReplaceAll(text, fmt.Appendf(nil, `"clientid":%d,`, own.ClientID), fmt.Appendf(nil, `"clientid":%d,`, other.ClientID))
+	answered.body = json.RawMessage(renamed)
+	return answered
 }
 
 func (s *Service) finish(w http.ResponseWriter, c faultyCall, answered reply) {

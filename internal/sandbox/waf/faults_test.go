@@ -57,6 +57,27 @@ func TestFaultsByAccountAndEndpoint(t *testing.T) {
 	w.add("black", "203.0.113.7")
 }
 
+func TestAnswersForAnotherAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	require.NoError(t, w.SetFault(waf.Fault{Kind: "foreign", Account: "acme", Every: 2}))
+	rule := `{"clientid":5,"type":"service_mode","mode":"off","validated":false,"action":[]}`
+	for _, ask := range []func() string{
+		func() string {
+			_, text := w.request("POST", "/v1/objects/hint", `{"filter":{"clientid":[5]},"limit":9}`)
+			return text
+		},
+		func() string {
+			_, text := w.request("GET", "/v4/ip_rules?offset=0&limit=9&filter[clientid]=5", "")
+			return text
+		},
+		func() string { _, text := w.request("POST", "/v1/objects/hint/create", rule); return text },
+	} {
+		require.NotContains(t, ask(), `"clientid":6`)
+		require.NotRegexp(t, `"clientid":5|"status":[45]`, ask())
+	}
+}
+
 func TestUnknownFaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

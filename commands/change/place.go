@@ -1,0 +1,36 @@
+package change
+
+import (
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Place is a host and a path in the form in which requests reach the rules, either of which may be "". Where something else was written, a warning
+// shows both: who asks may mean other requests than a rule for that would match.
+func Place(host, path string) (apiclient.Scope, []refusal.Warning, error) {
+	var s apiclient.Scope
+	var err error
+	if s.Host, err = apiclient.CleanHost(host); err != nil {
+		return s, nil, err
+	}
+	if s.Path, err = apiclient.CleanPath(path); err != nil {
+		return s, nil, err
+	}
+	written, clean := host+path, s.Host+s.Path
+	same := strings.EqualFold(host, s.Host) && (path == s.Path || path == apiclient.EncodePath(s.Path))
+	if p, err := apiclient.ParsePath(s.Path); err == nil && s.Path != "" {
+		s.Path = p.String()
+	}
+	if same {
+		return s, nil, nil
+	}
+	return s, []refusal.Warning{{Text: text.New("requests to ", refusal.Typed(written), " reach the rules as ", refusal.Typed(clean), ": it is for that")}}, nil
+}
+
+// Unsaid refuses a place that no rule can name.
+func Unsaid(err error) error {
+	return refusal.Guarded(text.New("that can't be said to the service: ", text.Sanitize(err.Error(), 300)))
+}
