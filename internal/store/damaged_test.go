@@ -60,7 +60,11 @@ func spoil(text string) func(t *testing.T, rdb *redis.Client, key, kind string) 
 // useEverything reads and writes as a replica does, and returns what fails.
 func useEverything(t *testing.T, s *store.Store) (faults []error) {
 	ctx := t.Context()
-	try := func(err error) { faults = append(faults, err) }
+	try := func(err error) {
+		if err == nil || !strings.Contains(err.Error(), "lease lost") { // its owner takes it again
+			faults = append(faults, err)
+		}
+	}
 	attack := record.AttackID("acme", "x:1")
 	try(s.Replicas.Hear(ctx))
 	_, err := s.Attacks.Load(ctx, "acme")

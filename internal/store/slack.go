@@ -18,7 +18,7 @@ local function open(key, rate, burst)
   local b = redis.call('HMGET', key, 'tokens', 'at')
   redis.call('DEL', key)
   local tokens, at = tonumber(b[1]), tonumber(b[2])
-  if not (tokens and at and tokens >= 0 and at < now + 60000) then return burst, now end -- unreadable, or there is none
+  if not (tokens and at and tokens >= 0) then return burst, now end -- unreadable, or there is none
   return math.min(burst, tokens + math.max(0, now - at) * rate / 1000), now
 end
 local function keep(key, rate, burst, tokens, now)

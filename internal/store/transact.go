@@ -23,7 +23,8 @@ import (
 var transact = newScript(newEnough + `
 local conditions = tonumber(ARGV[1])
 for i = 1, conditions do
-  if (redis.call('GET', KEYS[i]) or '-') ~= ARGV[i + 1] then return -1 end
+  local held = redis.call('GET', KEYS[i]) or ''
+  if (held == '' and '-' or held) ~= ARGV[i + 1] then return -1 end
 end
 local at, number = conditions + 2, 0
 while at <= #ARGV do
