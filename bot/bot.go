@@ -97,6 +97,7 @@ type Config struct {
 	Command  string // the slash command, for messages that name it
 
 	Pagers        Pagers                                  // nil: none acknowledges
+	Damaged       func(ctx context.Context) []string      // what Redis held and can't be read; nil: nothing
 	Broken        func() map[string]string                // sources whose files can't be read, and why; nil: there are no files
 	Configuration func() Configuration                    // how it stands; nil: it isn't shown
 	State         func(ctx context.Context) metrics.State // for /metrics, but for what the Server knows; nil: nothing

@@ -22,6 +22,7 @@ type readiness struct {
 	Ready    bool                    `json:"ready"`
 	Version  string                  `json:"version"`
 	Redis    string                  `json:"redis"`                   // "ok", or what is wrong
+	Damaged  []string                `json:"redis_damaged,omitempty"` // what can't be read there, and is set aside
 	Slack    string                  `json:"slack"`                   // "ok", or what is wrong
 	Limited  map[string]time.Time    `json:"slack_limited,omitempty"` // methods that were called too often, and until when
 	Ingress  string                  `json:"ingress"`                 // "http", "socket mode", both with a comma, or what is wrong
@@ -108,10 +109,10 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if state.Ready = redis == nil && len(ways) > 0; redis != nil {
 		s.log.warn(r.Context(), "not ready", "err", redis) // anybody who reaches the port may ask
-		state.Redis = "can't be written"
-		if refusal.Full(redis) {
-			state.Redis += ": its memory is full. Changes are refused until it has room again"
-		}
+		state.Redis = "can't be written: it " + refusal.Redis(redis) + ". Changes are refused"
+	}
+	if s.cfg.Damaged != nil && redis == nil {
+		state.Damaged = s.cfg.Damaged(r.Context())
 	}
 	if s.cfg.Broken != nil {
 		state.Sources = s.cfg.Broken()

@@ -115,7 +115,7 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 	switch {
 	case err != nil:
 		r.cfg.Log.ErrorContext(ctx, "accept request", "user", req.Invocation.Actor.ID, "line", text.Cut(req.Invocation.Line.String(), maxLogged), "err", err)
-		if slackconn.DialFailed(err) || refusal.RefusedByStore(err) {
+		if slackconn.DialFailed(err) || refusal.TroubleOf(err).Answered {
 			return new(say(refusal.Away(err).Text))
 		}
 		return new(say(perhapsStored()))

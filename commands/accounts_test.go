@@ -141,6 +141,8 @@ type off struct{ atomic.Bool }
 
 func (o *off) Off() bool { return o.Load() }
 
+func (*off) Away() string { return "" }
+
 // What another replica switches off isn't done here either, nor gone on with.
 func TestAnotherReplicaSwitchesChangesOff(t *testing.T) {
 	t.Parallel()

@@ -150,7 +150,7 @@ func (l *loader) pastAttacks(ctx context.Context, a *call.Account, typed string)
 	e, ok, err := l.cfg.History.Evidence(ctx, a.Name, id)
 	if err != nil {
 		l.cfg.Log.WarnContext(ctx, "read evidence", "account", a.Name, "err", err)
-		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and what is known of past attacks is in it. Try again in a moment")}
+		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New(refusal.Store(err), ", and what is known of past attacks is in it. Try again in a moment")}
 	}
 	if !ok {
 		return nil, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -61,6 +62,46 @@ func TestStatusWithoutTheStoreSaysSo(t *testing.T) {
 	require.Contains(t, textOf(w.reads(eve, "status")), "What is in force is unknown")
 	w.audit.setFail(true)
 	w.refuses(eve, "audit", refusal.ErrAway, "standard output")
+}
+
+// Without the store it is unknown who is on an attack: nothing says that nobody is, and the first line says that nothing can be changed.
+func TestWithoutTheStoreNobodyIsUnacknowledged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.reads(ann, "ack attack="+id)
+	w.ledger.set(func(l *ledger) { l.readFail = true })
+	for _, line := range []string{"status", "summary", "attack " + id} {
+		said := textOf(w.reads(eve, line))
+		require.NotContains(t, said, "Unacknowledged", line)
+		require.NotContains(t, said, "changes are made", line)
+		require.Contains(t, said, "unknown", line)
+		if !strings.HasPrefix(line, "attack") {
+			first, _, _ := strings.Cut(said, "\n")
+			require.Contains(t, first, "unable to change anything now: its store (Redis)", line)
+		}
+	}
+	home, ok := w.reads(root, "status").Home.(*report.Home)
+	require.True(t, ok)
+	for _, part := range home.Parts(false) {
+		for _, row := range part.Rows {
+			require.Empty(t, row.Do, "nothing is offered that can't be done")
+		}
+	}
+}
+
+// A change whose record is damaged is neither done again nor undone, and status names it.
+func TestADamagedChangeIsUnknown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ch := w.does(ann, "deny 203.0.113.7")
+	w.redis.HSet("{a:acme}:changes", ch.ID, `{"id":"`+ch.ID+`","steps":7}`)
+	sent := w.changesSent()
+	w.refuses(ann, "undo "+ch.ID, refusal.ErrAway, "the record of change "+ch.ID, "damaged", "unknown")
+	require.Equal(t, sent, w.changesSent())
+	require.Contains(t, textOf(w.reads(eve, "status")), "Damaged in Redis, and set aside: {a:acme}:changes "+ch.ID+". Whether change "+ch.ID+" is in force is unknown, and wafbot can't end it")
+	w.reads(eve, "attacks")
+	w.does(ann, "deny 203.0.113.8")
 }
 
 func TestTheServiceRefuses(t *testing.T) {

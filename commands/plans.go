@@ -177,6 +177,8 @@ func (x *executor) resume(ctx context.Context, c *job, ch record.Change, res *ca
 		return change.NotDone(ch, nil)
 	case record.StateUndone:
 		return change.AlreadyUndone(ch)
+	case record.StateUnreadable:
+		return refusal.Unreadable(ch.ID)
 	}
 	addChange(res, ch)
 	return nil

@@ -119,7 +119,7 @@ func homes() map[string][]slack.Block {
 		"one-unreachable": Home(home(func(h *report.Home) {
 			h.Accounts, h.Trouble = []report.Overview{busily(), unreachably()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
-		"store-unreachable": Home(home(func(h *report.Home) { h.Accounts[0].NoStore = true })),
+		"store-unreachable": Home(home(func(h *report.Home) { h.Accounts[0].NoStore, h.Accounts[0].Store = true, "can't be reached" })),
 		"no-role":           HomeUnavailable(text.New("You have no role here")),
 		"unknown":           HomeUnavailable(text.New("Something went wrong inside wafbot")),
 		"asked":             Renumber(slices.Concat(ask.Blocks, Home(home(busy)))),
@@ -232,7 +232,7 @@ func summaries() map[string]report.Summary {
 	unreachable.Unread = "the service doesn't accept wafbot's token"
 	unreachable.Outages = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
-	lost.NoStore = true
+	lost.NoStore, lost.Store = true, "can't be reached"
 	return map[string]report.Summary{"quiet": quiet, "busy": busy, "block-window": window, "unreachable": unreachable, "store-unreachable": lost}
 }
 

@@ -65,7 +65,7 @@ func (n *Notifier) Drawn(ctx context.Context, account, attack string) (c card.Ca
 func (f facts) situation() call.Situation {
 	id := record.AttackID(f.account.Name, f.shown.Attack.ID)
 	s := call.Situation{
-		Account: f.account.Account, Policy: f.policy.With(f.details.Context.Protected), ID: id, Attack: f.shown.Attack, Storm: f.shown.Storm, AccountChanges: f.details.Changes,
+		Account: f.account.Account, Policy: f.policy.With(f.details.Context.Guarded()), ID: id, Attack: f.shown.Attack, Storm: f.shown.Storm, AccountChanges: f.details.Changes,
 		Efficacy: f.details.Efficacy, Context: f.details.Context, Now: f.now,
 	}.As(f.shown)
 	for _, ch := range slices.Backward(f.details.Changes) { // the newest first; a card reads downwards

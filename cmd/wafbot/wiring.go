@@ -19,6 +19,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/metrics"
@@ -71,7 +72,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		starts: newStarts(), tenants: map[string]*tenant{}, auditOut: o.audit, metrics: metrics.New(), restarts: o.restarts,
 	}
 	stored := storeConfig(cfg, a.clocks)
-	stored.Away = a.redisAway
+	stored.Away, stored.Damaged = a.redisAway, a.redisDamaged
 	var err error
 	if a.store, err = store.Open(stored); err != nil {
 		return nil, err
@@ -159,13 +160,18 @@ func (a *app) Health(account string) (call.PollHealth, bool) {
 	}, err == nil && !last.LastGood.IsZero()
 }
 
-// redisAway logs once that Redis can't be reached, and once that it can again.
+// redisAway logs once that Redis can't be used, and why, and once that it can again.
 func (a *app) redisAway(err error) {
 	if err != nil {
-		a.log.Error("redis can't be reached: until it can nothing is posted and nothing is changed", "err", err)
+		a.log.Error("redis "+refusal.Redis(err)+": until then nothing is posted and nothing is changed", "err", err)
 		return
 	}
 	a.log.Info("redis is back")
+}
+
+// redisDamaged logs what can't be read, once.
+func (a *app) redisDamaged(names []string) {
+	a.log.Error("redis held what can't be read: it is set aside, and the rest goes on", "keys", names)
 }
 
 // lineWriter keeps lines of concurrent writers whole.

@@ -42,8 +42,9 @@ func (a *app) open() {
 	a.server = bot.New(bot.Config{
 		Slack: a.slack, Secret: s.SigningSecret, Links: a.store.Links, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
 		Inbox: inbox{a.store.Inbox, a.store}, Cards: a.store.Cards, Accounts: posted, Command: s.Command,
-		Pagers: pagers{a.cfg, a.store.Pages},
-		Broken: a.brokenSources, Configuration: a.configuration, State: a.state, Metrics: a.metrics, Log: a.log, Clocks: a.clocks,
+		Pagers:  pagers{a.cfg, a.store.Pages},
+		Damaged: func(ctx context.Context) []string { return a.store.Damaged(ctx, a.names()) },
+		Broken:  a.brokenSources, Configuration: a.configuration, State: a.state, Metrics: a.metrics, Log: a.log, Clocks: a.clocks,
 	})
 }
 

@@ -13,10 +13,10 @@ import (
 )
 
 // hear asks Redis for the time, whether anything may be changed, and the version of the state, before the first click is taken. It fails with refusal.ErrNewer or
-// refusal.ErrOlder when this process can't read that version. Where Redis is away, no click is taken anyway.
+// refusal.ErrOlder when this process can't read that version, and where Redis itself is too old. Where Redis is away, no click is taken anyway.
 func (a *app) hear(ctx context.Context) error {
 	err := a.store.Replicas.Hear(ctx)
-	if !errors.Is(err, refusal.ErrNewer) && !errors.Is(err, refusal.ErrOlder) {
+	if !errors.Is(err, refusal.ErrNewer) && !errors.Is(err, refusal.ErrOlder) && !refusal.TooOld(err) {
 		return nil
 	}
 	a.explain(ctx, err)

@@ -154,7 +154,7 @@ func (c *Call) Know(name Fact, arg, value any) {
 }
 
 // PolicyNow is the configured one, with what is protected on the account.
-func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Protected) }
+func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Guarded()) }
 
 // On has a call be about an account.
 func (c *Call) On(a *Account) {

@@ -22,7 +22,7 @@ var ErrOutcomeUnknown = errors.New("outcome unknown")
 // Unsaved is the answer for a change that was sent and could not be stored: the same delivery, or the same line, finds it begun.
 func Unsaved(ch record.Change, err error) error {
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err), Text: text.New(text.Bold(ch.Does),
-		": sent to the service, but wafbot's store (Redis) can't be reached, so what came of it isn't written down. Ask the same again: wafbot verifies before it sends")}
+		": sent to the service, but ", refusal.Store(err), ", so what came of it isn't written down. Ask the same again: wafbot verifies before it sends")}
 }
 
 // NotDone is the answer for a change that failed, was done in part only, or whose outcome is unknown.

@@ -23,8 +23,11 @@ func undoText(ch record.Change) string { return "Undo of: " + ch.Does }
 
 // PlanUndo plans to take a change back.
 func PlanUndo(c *call.Call, ch record.Change) (call.Plan, error) {
-	if ch.State == record.StateBegun {
+	switch ch.State {
+	case record.StateBegun:
 		return call.Plan{}, &refusal.InHand{Change: ch}
+	case record.StateUnreadable:
+		return call.Plan{}, refusal.Unreadable(ch.ID)
 	}
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
 		return call.Plan{}, extendedMeanwhile(ch)

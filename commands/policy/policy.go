@@ -33,6 +33,7 @@ func Stricter(one, other string) string {
 // Switch switches all changes off, on every account, for as long as a living replica's configuration says so.
 type Switch interface {
 	Off() bool
+	Away() string // why the store takes nothing just now, in words that follow "Redis"; "": it does, as far as is known
 }
 
 // What can need approval: the values of policy.approval.required_for.
@@ -279,12 +280,18 @@ func (p Policy) GuardEnd(until, now time.Time) error {
 func (p Policy) Describe() string {
 	switch p.ChangesNow() {
 	case ChangesOn:
+		if p.Switch != nil && p.Switch.Away() != "" {
+			return Away(p.Switch.Away())
+		}
 		return "live: changes are made"
 	case ChangesOff:
 		return "only watching: changes are switched off"
 	}
 	return "in dry run: it shows what it would send and changes nothing"
 }
+
+// Away says that nothing can be changed, and why, after "wafbot is".
+func Away(why string) string { return "unable to change anything now: its store (Redis) " + why }
 
 // Lasting is how long a mitigation holds, for the end of a sentence.
 func Lasting(d time.Duration) string {

@@ -216,34 +216,5 @@ func PlansAgain(err error) bool {
 	return inHand || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost)
 }
 
-// RefusedByStore reports whether Redis answered and took nothing: it is full, read-only or starting.
-func RefusedByStore(err error) bool {
-	var answer interface{ RedisError() }
-	return errors.As(err, &answer)
-}
-
-// Full reports whether Redis took nothing because its memory is full.
-func Full(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "OOM command not allowed")
-}
-
-// Away is the refusal of a change because the store is away.
-func Away(err error) *Refusal {
-	why := "can't be reached, and without it nothing is changed. Try again in a moment"
-	switch {
-	case errors.Is(err, ErrEmptied):
-		why = "is empty, and is being rebuilt from the channels. Try again in a minute"
-	case errors.Is(err, ErrNewer):
-		return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.New(text.Bold("Failed"), ", not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
-	case errors.Is(err, ErrOlder):
-		why = "holds the state of an older version, which this one can't read. Its log says how to proceed"
-	case Full(err):
-		why = "takes nothing just now: its memory is full, and what can't be recorded isn't done. Who runs wafbot must give it room"
-	case RefusedByStore(err):
-		why = "takes nothing just now: it is read-only or starting. Without it nothing is changed. Try again in a moment"
-	}
-	return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.New(text.Bold("Failed"), ", not done: wafbot's store (Redis) ", why)}
-}
-
 // ErrRecorded marks an error whose audit entry is written already.
 var ErrRecorded = errors.New("recorded")

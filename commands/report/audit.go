@@ -21,7 +21,7 @@ func AuditUnknown(err error) error {
 		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. At the terminal ",
 			text.Code("wafbot audit export"), " names it, and gives the others")}
 	}
-	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
+	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New(refusal.Store(err), ", and the audit log is in it. The same lines are on wafbot's standard output")}
 }
 
 // AuditFrom is the time from which entries are wanted: without since= so long ago. Zero: all that are kept.

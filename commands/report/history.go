@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ type History struct {
 	Unknown  []text.Text                `json:"unknown,omitempty"`  // what is not known, and why
 	Storm    *call.StormRow             `json:"storm,omitempty"`    // nil: it is an attack
 
-	away bool // the store could not be read, or a part of it
+	away error // why the store could not be read, or a part of it; nil: it could
 }
 
 // HistoryOf collects what is known of the call's attack, and names what can't be read: a report is wanted most when something is broken.
@@ -96,7 +97,7 @@ func (h *History) figures(c *call.Call) {
 func (h *History) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
 
 // failed notes that a part of the store could not be read.
-func (h *History) failed(err error) { h.away = h.away || err != nil }
+func (h *History) failed(err error) { h.away = cmp.Or(h.away, err) }
 
 // recorded adds what was done, by whom, and when it could not be observed.
 func (h *History) recorded(c *call.Call) {

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/advice"
@@ -10,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -25,7 +27,14 @@ type Home struct {
 
 // Policies says what the accounts' policies allow.
 func (h Home) Policies() text.Text {
-	return h.each(func(o Overview) string { return o.Of.Policy.Describe() })
+	return h.each(Overview.policy)
+}
+
+func (o Overview) policy() string {
+	if o.NoStore {
+		return policy.Away(o.Store)
+	}
+	return o.Of.Policy.Describe()
 }
 
 // Roles are the user's.
@@ -223,8 +232,12 @@ func (o Overview) unread(now time.Time) record.Outage {
 
 // triaged is the row of an attack or storm, with its owner and verdict, its id, and what its attacker wrote last.
 func (h Home) triaged(o Overview, id string, words text.Text, k record.Triage, written text.Text) call.Row {
-	words = text.New(words, " · ", triage(k), " · ", text.Code(id), written)
-	if k.Owner != nil {
+	of := triage(k)
+	if o.NoStore {
+		of = text.New("who is on it is unknown")
+	}
+	words = text.New(words, " · ", of, " · ", text.Code(id), written)
+	if k.Owner != nil || o.NoStore {
 		return h.row(o, words)
 	}
 	return h.row(o, words, advice.Acknowledge(call.Situation{Account: o.Of, ID: id}))
@@ -294,11 +307,7 @@ func (h Home) inForce() (p call.Part) {
 
 // storeUnknown says why it is unknown what people and wafbot did.
 func (o Overview) storeUnknown() text.Text {
-	why := "can't be reached, and until it can nothing is changed"
-	if o.Emptied {
-		why = "is empty, and until it is read back from Slack nothing is changed"
-	}
-	return text.New("What is in force is unknown: wafbot's store (Redis) ", why, ". What people did is unknown, too")
+	return text.New("What is in force is unknown: wafbot's store (Redis) ", o.Store, ". Until then nothing is changed. What people did is unknown, too")
 }
 
 // changes are the changes in force that are wanted: of each account first those that should have ended.
@@ -355,7 +364,7 @@ func (h Home) health() (p call.Part) {
 		switch {
 		case o.Health == nil:
 			unknown++
-		case o.Health.Failing == "":
+		case o.Health.Failing == "" && len(o.Damaged) == 0:
 			well++
 			if oldest.Health == nil || o.age() > oldest.age() {
 				oldest = o
@@ -389,6 +398,13 @@ func (o Overview) trouble() (lines []text.Text) {
 	}
 	if h := o.Health; h != nil && h.TooLong != "" {
 		lines = append(lines, text.New(text.Bold("Skipped, as it is too long to be read: "), h.TooLong))
+	}
+	for _, name := range o.Damaged {
+		line := text.New(text.Bold("Damaged in Redis, and set aside: "), text.Code(text.Sanitize(name, text.MaxPath)))
+		if _, id, ok := strings.Cut(name, ":changes "); ok {
+			line = text.New(line, ". Whether change ", text.Code(text.Sanitize(id, text.MaxField)), " is in force is unknown, and wafbot can't end it: look at ", text.Code("lists"), " and ", text.Code("rules"))
+		}
+		lines = append(lines, line)
 	}
 	if t := o.PermissionLoss; t != nil {
 		lines = append(lines, text.New(text.Bold("WAF permission lost: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))

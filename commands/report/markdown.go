@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -54,7 +55,7 @@ func head(c *call.Call, d *text.Document, h History) {
 		read = text.New("read ", h.ReadAt, ", ", describe.Ago(h.ReadAt, h.At))
 	}
 	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), allSources(attack))
-	if !h.away {
+	if h.away == nil {
 		d.Item(triage(h.Triage))
 	}
 	for _, s := range h.Outages {
@@ -133,8 +134,8 @@ func inPlace(c *call.Call, d *text.Document, h History) {
 		d.Item(text.New("Muted: ", describe.Mute(m), ". ", text.Code("unmute "+m.ID), " ends it"))
 	}
 	switch {
-	case h.away:
-		d.Item(text.New("Unknown, or not all of it: wafbot's store (Redis) can't be reached"))
+	case h.away != nil:
+		d.Item(text.New("Unknown, or not all of it: ", refusal.Store(h.away)))
 	case len(h.InPlace)+len(h.Mutes) == 0:
 		d.Item(text.New("Nothing of wafbot's for this attack"))
 	}
@@ -194,8 +195,8 @@ func notKnown(h History) []text.Text {
 	all = append(all, h.Unknown...)
 	e := h.Evidence
 	switch {
-	case h.away:
-		all = append(all, text.New("What else wafbot saw and did: its store (Redis) can't be reached, or not all of it. What was done is also on wafbot's standard output"))
+	case h.away != nil:
+		all = append(all, text.New("What else wafbot saw and did, or a part of it: ", refusal.Store(h.away), ". What was done is also on wafbot's standard output"))
 	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Triage.Owner == nil:
 		all = append(all, text.New("How it looked at first: wafbot posted no card of it, and keeps that only of attacks with a card"))
 	case e == nil:

@@ -32,8 +32,9 @@ type Overview struct {
 	Waiting        []record.ApprovalRequest      `json:"waiting,omitempty"`
 	Muted          []record.Mute                 `json:"muted,omitempty"`
 	PermissionLoss *record.PermissionLoss        `json:"permission_loss,omitempty"` // the service refuses changes; nil: not as far as is known
-	NoStore        bool                          `json:"no_store,omitempty"`        // Redis can't be reached or was emptied: what people did is unknown
-	Emptied        bool                          `json:"emptied,omitempty"`         // the latter
+	NoStore        bool                          `json:"no_store,omitempty"`        // what people did is unknown
+	Store          string                        `json:"store,omitempty"`           // why, as refusal.Redis says it
+	Damaged        []string                      `json:"damaged,omitempty"`         // what can't be read in Redis, and is set aside
 }
 
 // HomeOf is the overviews of all accounts that the call is about. An account whose service hangs still shows what is stored.
@@ -65,7 +66,7 @@ const maxLinked = call.LongList
 
 // Needs are the facts of an overview.
 func Needs() []call.Fact {
-	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms, call.FactInStorms}
+	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms, call.FactInStorms, call.FactContext}
 }
 
 // overviewOf puts together what is known of the call's account: what was listed at the service, or why not, and what is stored. After an error of the store
@@ -83,7 +84,7 @@ func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overvi
 	if t, err := facts.PermissionLoss(); err == nil && t.GoesOn() {
 		o.PermissionLoss = &t
 	}
-	var errs [7]error
+	var errs [8]error
 	var seen map[string]record.Efficacy
 	var storms []record.StormSeen
 	s.changes, errs[0] = facts.Changes()
@@ -93,10 +94,11 @@ func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overvi
 	seen, errs[4] = facts.Efficacy()
 	storms, errs[5] = StormsGoingOn(c)
 	ongoing, err := Ungrouped(c, Ongoing(c, listed))
-	errs[6] = err
+	errs[6], errs[7] = err, c.LoadContext()
+	o.Damaged = c.Context.Damaged
 	err = errors.Join(errs[:]...)
 	if err != nil {
-		o.NoStore, o.Emptied, o.Muted, o.Waiting, storms = true, errors.Is(err, refusal.ErrEmptied), nil, nil, nil
+		o.NoStore, o.Store, o.Muted, o.Waiting, storms = true, refusal.Redis(err), nil, nil, nil
 	} else {
 		o.InForce = append(o.InForce, efficacy.InPlace(s.changes, c.Now)...)
 		o.Unsettled = slices.DeleteFunc(slices.Clone(s.changes), func(ch record.Change) bool { return ch.State != record.StateBegun })

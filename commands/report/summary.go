@@ -55,7 +55,7 @@ func Summarize(c *call.Call, since time.Time) Summary {
 	s.countAttacks(seen)
 	s.happened(seen)
 	if s.Outages, err = c.Given().Outages(since); err != nil {
-		s.NoStore = true
+		s.NoStore, s.Store = true, refusal.Redis(err)
 	}
 	rules, err := byOthers(c, &s, seen)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s Summary) Parts(cut bool) []call.Part {
 	status, lists, audit := h.where(), line("lists", "black"), line("audit")
 	attacks := line("attacks").With("since", grammar.DurationText(s.Now.Sub(s.Since).Truncate(time.Second)))
 	ongoing, held := h.ongoing(), h.inForce()
-	if len(s.Ongoing) > 0 && s.Role >= record.Responder {
+	if len(s.Ongoing) > 0 && s.Role >= record.Responder && !s.NoStore {
 		ongoing.Do = []call.Suggestion{advice.TakeOver(s.Account, len(s.Ongoing))}
 	}
 	ends := s.ending(h)
@@ -145,7 +145,7 @@ func (s Summary) Parts(cut bool) []call.Part {
 }
 
 func (s Summary) head() call.Part {
-	p := call.Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Of.Policy.Describe())}
+	p := call.Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.policy())}
 	for _, line := range s.trouble() {
 		p.Rows = append(p.Rows, call.Row{Text: line})
 	}

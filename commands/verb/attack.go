@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -56,7 +57,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 		}
 	}
 	if err := errors.Join(noTriage, noStates, noContext, noStorms); err != nil { // reads go on without Redis
-		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
+		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: ", refusal.Store(err)))
 	}
 	res.Lines = append(res.Lines, describe.Triage(row.Triage)...)
 	for _, ch := range slices.Backward(now.Changes) {

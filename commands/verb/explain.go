@@ -37,7 +37,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if record.IsStorm(k.Attack.ID) {
 		return explainStorm(c)
 	}
-	r, whole := routingOf(c, k.Attack)
+	r, away := c.Given().Routing(k.Attack)
 	r.Tried = append([]call.TriedRoute{}, r.Tried...)
 	m, muteLine := muteOf(c, k.Attack)
 	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{describe.Attack(a, k.Attack, c.Now)}, old...)}
@@ -51,8 +51,8 @@ func readExplain(c *call.Call) (call.Result, error) {
 		}
 		res.Lines = append(res.Lines, line)
 	}
-	if !whole {
-		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
+	if away != nil {
+		return res.And(text.New("Whether it has a card, or is muted, is unknown: ", refusal.Store(away))), nil
 	}
 	grouped, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
 	if grouped != nil {
@@ -69,12 +69,6 @@ func readExplain(c *call.Call) (call.Result, error) {
 		res = res.And(text.New("It comes only from sources that shall give no cards (", text.Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
 	}
 	return res.And(muteLine), nil
-}
-
-// routingOf is where an attack goes; whole reports that it holds more than what the configuration says.
-func routingOf(c *call.Call, a apiclient.Attack) (r call.Routing, whole bool) {
-	r, err := c.Given().Routing(a)
-	return r, err == nil
 }
 
 // explainStorm says why a storm's attacks have no cards of their own, and where its card is.
@@ -179,7 +173,7 @@ func pagerLines(r call.Routing) []text.Text {
 func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
 	all, err := c.Facts(c.Account.Name).Mutes()
 	if err != nil {
-		return nil, text.New("Whether it is muted is unknown: wafbot's store (Redis) can't be reached")
+		return nil, text.New("Whether it is muted is unknown: ", refusal.Store(err))
 	}
 	m, muted := policy.Muted(all, attack, c.Now)
 	if !muted {

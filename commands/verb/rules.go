@@ -62,7 +62,7 @@ func readRules(c *call.Call) (call.Result, error) {
 	}
 	res.Data = data
 	if away != nil {
-		res.Lines = slices.Insert(res.Lines, 1, text.New("Which of them wafbot made is unknown: its store (Redis) can't be reached"))
+		res.Lines = slices.Insert(res.Lines, 1, text.New("Which of them wafbot made is unknown: ", refusal.Store(away)))
 	}
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(others)) {

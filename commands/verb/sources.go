@@ -6,6 +6,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -58,7 +59,7 @@ func readSources(c *call.Call) (call.Result, error) {
 	}
 	head := text.New("Sources that are never denied, or only with approval, on ", c.Account.Name, ": ", len(all))
 	if away != nil {
-		head = text.New(head, ". What an admin protected is unknown: wafbot's store (Redis) can't be reached")
+		head = text.New(head, ". What an admin protected is unknown: ", refusal.Store(away))
 	}
 	return listing(c, head, []string{"RANGES", "NAME", "DENIED"}, all, func(s namedSource) text.Text { return s.line })
 }

@@ -62,9 +62,13 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	switch err := s.Replicas.Hear(ctx); {
 	case err == nil:
 		found = append(found, clockApart("redis", host, c.clocks.Offsets().Redis))
-	case errors.Is(err, refusal.ErrOlder), errors.Is(err, refusal.ErrNewer):
-		text, fix, _ := strings.Cut(err.Error(), ": ")
-		found = append(found, wrong(strings.TrimPrefix(text, "redis "), fix).of("redis", host))
+	case errors.Is(err, refusal.ErrOlder), errors.Is(err, refusal.ErrNewer), refusal.TooOld(err):
+		words := err.Error()
+		text, fix, _ := strings.Cut(words[strings.Index(words, "redis ")+len("redis "):], ": ")
+		found = append(found, wrong(text, fix).of("redis", host))
+	}
+	for _, name := range s.Damaged(ctx, c.names()) {
+		found = append(found, Finding{"redis", host, Warn, "it held what can't be read, which is set aside: " + name, "see docs/operations.md#redis"})
 	}
 	found = append(found, c.replicas(ctx, s)...)
 	for _, f := range []Finding{redisVersion(f), redisEviction(f), redisPersistence(f)} {
@@ -79,11 +83,7 @@ func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding)
 		found = append(found, Finding{"slack", "replicas", Warn, fmt.Sprintf("%d replicas run, and Slack gives an app %d Socket Mode links: the others receive nothing, though they watch accounts", n, slackconn.MaxLinks),
 			fmt.Sprintf("run %d at most, or receive over HTTP (slack.signing_secret), which any number can", slackconn.MaxLinks)})
 	}
-	var names []string
-	for _, a := range c.cfg.Accounts {
-		names = append(names, a.Name)
-	}
-	left, _, _ := s.Replicas.NotEnded(ctx, names) // Redis' own findings say so
+	left, _, _ := s.Replicas.NotEnded(ctx, c.names()) // Redis' own findings say so
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		is, says := Wrong, "it isn't in the configuration, and nothing ends what is open on it: "+record.SayOpen(left[name])
 		if left[name] == nil {
@@ -94,17 +94,24 @@ func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding)
 	return found
 }
 
+// names are those of the accounts.
+func (c checkup) names() (all []string) {
+	for _, a := range c.cfg.Accounts {
+		all = append(all, a.Name)
+	}
+	return all
+}
+
 // redisTrouble is an error of a call to Redis, or to its sentinels.
 func (c checkup) redisTrouble(err error) Finding {
 	host := hostOf(c.cfg.Redis.URL.Reveal())
 	var certificate *tls.CertificateVerificationError
-	text, fix, refused := store.Refused(err)
+	t := refusal.TroubleOf(err)
 	switch {
-	case refused && store.OfSentinels(err):
-		fix = "check sentinel_username and sentinel_password in " + c.cfg.RedisKey() + ": they are the sentinels' own"
-		return wrong("of its sentinels: "+text, fix)
-	case refused:
-		return wrong(text, fix)
+	case t.Is != "" && store.OfSentinels(err):
+		return wrong("of its sentinels: "+t.Is, "check sentinel_username and sentinel_password in "+c.cfg.RedisKey()+": they are the sentinels' own")
+	case t.Is != "":
+		return wrong(t.Is, t.Fix)
 	case errors.As(err, &certificate):
 		return wrong(fmt.Sprintf("the certificate of %s isn't trusted: %v", host, certificate.Err), "set redis.tls.ca_file to the certificate of the authority that signed it, and connect to a host that it is for")
 	case strings.Contains(err.Error(), "remote error: tls"):
@@ -140,9 +147,9 @@ func lastLine(err error) string {
 func redisVersion(f store.Facts) Finding {
 	switch {
 	case f.Version == "":
-		return Finding{State: Note, Text: "version unknown: it doesn't say; wafbot needs " + store.MinRedisVersion}
-	case older(f.Version, store.MinRedisVersion):
-		return Finding{State: Wrong, Text: "version " + f.Version + " is too old", Fix: "upgrade it to " + store.MinRedisVersion + " or later"}
+		return Finding{State: Note, Text: "version unknown: it doesn't say; wafbot needs " + refusal.MinRedis}
+	case older(f.Version, refusal.MinRedis):
+		return Finding{State: Wrong, Text: "version " + f.Version + " is too old", Fix: "upgrade it to " + refusal.MinRedis + " or later"}
 	}
 	return Finding{State: OK, Text: "version " + f.Version}
 }

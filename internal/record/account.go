@@ -16,6 +16,18 @@ type AccountContext struct {
 	RulesLockedAt time.Time                     // when the service last said that its rules are locked; zero: not lately
 	Sources       map[netip.Addr]SourceActivity // the busiest of the sources that are in several attacks
 	Mutes         []Mute                        // some may be over
+	Damaged       []string                      // what couldn't be read in Redis and was set aside, as KEY or KEY FIELD
+}
+
+// Guarded are the protected ranges. Where these were damaged, any denial may hit one: until they are protected again each needs approval.
+func (c AccountContext) Guarded() []Protected {
+	all := slices.Clip(c.Protected)
+	if slices.ContainsFunc(c.Damaged, func(name string) bool { return strings.HasSuffix(name, ":protected") }) {
+		for _, whole := range []string{"0.0.0.0/0", "::/0"} {
+			all = append(all, Protected{Range: netip.MustParsePrefix(whole), Name: "what admins protected is damaged", Deny: "approval"})
+		}
+	}
+	return all
 }
 
 // Basis is what each change of an account goes by, as it was stored at one moment.

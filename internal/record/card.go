@@ -32,10 +32,12 @@ type Place struct {
 	Delivery    string // the delivery id of a card that took another one's place; "": it is the attack's first
 }
 
-// ReadPlace reads a place as String writes it.
+// ReadPlace reads a place as String writes it; what is none is no place.
 func ReadPlace(text string) (p Place) {
 	p.Channel, text, _ = strings.Cut(text, " ")
-	p.TS, p.Delivery, _ = strings.Cut(text, " ")
+	if p.TS, p.Delivery, _ = strings.Cut(text, " "); p.TS == "" {
+		return Place{}
+	}
 	return p
 }
 

@@ -21,6 +21,8 @@ const (
 	StateHalf   State = "half"   // some steps were done, then one failed
 	StateFailed State = "failed" // nothing of it was done
 	StateUndone State = "undone"
+
+	StateUnreadable State = "unreadable" // its record is damaged: nothing but its id is known, perhaps it is in force
 )
 
 // Change is one thing that wafbot was asked to do to the service and what became of it.

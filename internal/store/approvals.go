@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -30,13 +32,15 @@ func (s *Approvals) Requests(ctx context.Context, account string) ([]record.Appr
 	of := func(q *record.ApprovalRequest) dated {
 		return dated{id: q.ID, at: q.At, old: approval.DueAt(*q).IsZero() && now.Sub(q.Until) > decidedFor}
 	}
-	return newest(ctx, s.client, s.rdb.HVals(ctx, s.key(keyApprovals, account)), "requests of "+account, of, s.key(keyApprovalsAt, account), s.key(keyApprovals, account))
+	all, _, err := newest(ctx, s.client, s.rdb.HGetAll(ctx, s.key(keyApprovals, account)), "requests of "+account, of, s.key(keyApprovalsAt, account), s.key(keyApprovals, account))
+	return all, err
 }
 
 // MessageAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
 func (s *Approvals) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
-	text, err := word(s.rdb.HGet(ctx, s.key(keyApprovalsAt, account), id), "place of request "+id)
-	return readShown(text, err)
+	answer := s.rdb.HGet(ctx, s.key(keyApprovalsAt, account), id)
+	text, err := word(answer, "place of request "+id)
+	return s.readShown(answer, text, err)
 }
 
 // SaveMessageAt stores where a request's card is, and the revision that it shows.
@@ -47,20 +51,22 @@ func (s *Approvals) SaveMessageAt(ctx context.Context, account, id, channel, ts 
 	return nil
 }
 
-// readShown reads REVISION CHANNEL TS.
-func readShown(text string, before error) (channel, ts string, revision int, err error) {
+// readShown reads REVISION CHANNEL TS, which an answer ends with.
+func (s *client) readShown(answer *redis.StringCmd, text string, before error) (channel, ts string, revision int, err error) {
 	if text == "" || before != nil {
 		return "", "", 0, before
 	}
 	if _, err := fmt.Sscan(text, &revision, &channel, &ts); err != nil {
-		return "", "", 0, fmt.Errorf("read place %q: %w", text, err)
+		key, field := asked(answer)
+		s.setAside(context.Background(), []string{key}, field, answer.Val())
+		return "", "", 0, nil
 	}
 	return channel, ts, revision, nil
 }
 
 // PermissionLoss is the account's last loss of permission; zero when there was none.
 func (s *Permissions) PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error) {
-	return value[record.PermissionLoss](s.rdb.Get(ctx, s.key(keyPermission, account)), "permission loss of "+account)
+	return value[record.PermissionLoss](s.client, s.rdb.Get(ctx, s.key(keyPermission, account)), "permission loss of "+account)
 }
 
 // SavePermissionLoss stores a loss of permission, and its event, in one step.
@@ -74,12 +80,13 @@ func (d *draft) SavePermissionLoss(ctx context.Context, t record.PermissionLoss,
 
 // MessageAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
 func (s *Permissions) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
-	text, err := word(s.rdb.Get(ctx, s.key(keyPermissionAt, account)), "place of notice of "+account)
+	answer := s.rdb.Get(ctx, s.key(keyPermissionAt, account))
+	text, err := word(answer, "place of notice of "+account)
 	text, ok := strings.CutPrefix(text, id+" ")
 	if !ok { // it is that of an earlier loss
 		return "", "", 0, err
 	}
-	return readShown(text, err)
+	return s.readShown(answer, text, err)
 }
 
 // SaveMessageAt stores where a notice is, and the revision that it shows.

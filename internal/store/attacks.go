@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,7 +153,7 @@ func literal(text string) string {
 
 // AttackState is the state of an attack; ok reports whether it is stored.
 func (s *Attacks) AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
-	shown, err = value[record.AttackState](s.rdb.HGet(ctx, s.key(keyAttacks, account), attack), "attack "+attack)
+	shown, err = value[record.AttackState](s.client, s.rdb.HGet(ctx, s.key(keyAttacks, account), attack), "attack "+attack)
 	return shown, shown.Attack.ID != "", err
 }
 
@@ -171,11 +170,9 @@ func (s *Attacks) StatesOf(ctx context.Context, account string, attacks []string
 			if !ok {
 				continue // it isn't stored
 			}
-			var state record.AttackState
-			if err := json.Unmarshal([]byte(words), &state); err != nil {
-				return nil, fmt.Errorf("read attack %s: %w", some[i], err)
+			if state, ok := decode[record.AttackState](s.client, words, s.key(keyAttacks, account), some[i]); ok {
+				states[some[i]] = state
 			}
-			states[some[i]] = state
 		}
 	}
 	return states, nil

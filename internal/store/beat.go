@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
@@ -22,13 +20,13 @@ const (
 )
 
 // beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for all.
-// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off;
+// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off, KEYS[4] one of keyNone;
 // ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead, ARGV[3] the version that the replica
 // reads, which an empty Redis takes on, ARGV[4] 1 if it switches all changes off. Result: the version of the state, and
 // if it is the one that the replica reads, how many replicas switch changes off, Redis' time in Unix µs, then all
 // living ones in no order.
 // After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
-var beat = redis.NewScript(`
+var beat = newScript(newEnough + `
 local version = redis.call('GET', KEYS[2])
 if not version then
   version = ARGV[3]
@@ -54,9 +52,9 @@ end
 return answer`)
 
 // hear tells a process that doesn't beat what a beat would have told it about switches, the time and the state's version: in a cluster each server has a clock of
-// its own. KEYS[1] the beats of replicas that switch all changes off, KEYS[2] the version of the state; ARGV[1] after how many ms without a beat a replica is dead.
+// its own. KEYS[1] the beats of replicas that switch all changes off, KEYS[2] the version of the state, KEYS[3] one of keyNone; ARGV[1] after how many ms without a beat a replica is dead.
 // Result: how many of them live, Redis' time in Unix µs, and the version, empty in an empty Redis.
-var hear = redis.NewScript(`
+var hear = newScript(newEnough + `
 local t = redis.call('TIME')
 local off = redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')
 return {tostring(off), t[1] .. string.format('%06d', t[2]), redis.call('GET', KEYS[2]) or ''}`)
@@ -64,7 +62,9 @@ return {tostring(off), t[1] .. string.format('%06d', t[2]), redis.call('GET', KE
 // versionError is refusal.ErrNewer or refusal.ErrOlder if the state is of another version than this process reads.
 func versionError(version string) error {
 	switch n, err := strconv.Atoi(version); {
-	case err != nil || n > stateVersion:
+	case err != nil:
+		return fmt.Errorf("%w: version %q", refusal.ErrDamaged, version)
+	case n > stateVersion:
 		return refusal.ErrNewer
 	case n < stateVersion:
 		return refusal.ErrOlder
@@ -81,6 +81,7 @@ type peers struct {
 	living  []string  // those that began first come first
 	heardAt time.Time // when; zero: never yet
 	off     bool      // one of them switches all changes off
+	away    string    // why Redis can't be used, as refusal.Redis says it; "": it can
 	changed chan struct{}
 }
 
@@ -95,14 +96,12 @@ func (s *Replicas) Beat(ctx context.Context) error {
 	holdShards := sync.OnceFunc(func() { holding.Go(func() { s.holdShards(ctx) }) }) // once it is known that the state is of this version
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
-	away := false
 	for {
 		err := s.beat(ctx)
 		if errors.Is(err, refusal.ErrNewer) || errors.Is(err, refusal.ErrOlder) {
 			return err
 		}
-		if gone := err != nil; gone != away && ctx.Err() == nil {
-			away = gone
+		if s.noteAway(err) && ctx.Err() == nil {
 			s.away(err)
 		}
 		if err == nil {
@@ -118,13 +117,16 @@ func (s *Replicas) Beat(ctx context.Context) error {
 
 func (s *Replicas) beat(ctx context.Context) error {
 	asked := time.Now()
-	keys := []string{s.key(keyBeats), s.key(keyVersion), s.key(keyOff)}
-	answer, err := beat.Run(ctx, s.rdb, keys, s.replica, deadAfter.Milliseconds(), stateVersion, s.off).StringSlice()
+	keys := []string{s.key(keyBeats), s.key(keyVersion), s.key(keyOff), keyNone(s.key(keyOff))}
+	answer, err := words(beat.Run(ctx, s.rdb, keys, s.replica, deadAfter.Milliseconds(), stateVersion, s.off), 1)
 	if err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
 	if err := versionError(answer[0]); err != nil {
 		return err
+	}
+	if len(answer) < 3 {
+		return fmt.Errorf("beat: %w", refusal.ErrDamaged)
 	}
 	if err := s.noteTime(asked, answer[2]); err != nil {
 		return err
@@ -148,9 +150,10 @@ func (s *Replicas) Hear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	asked := time.Now()
-	answer, err := hear.Run(ctx, s.rdb, []string{s.key(keyOff), s.key(keyVersion)}, deadAfter.Milliseconds()).StringSlice()
+	answer, err := words(hear.Run(ctx, s.rdb, []string{s.key(keyOff), s.key(keyVersion), keyNone(s.key(keyOff))}, deadAfter.Milliseconds()), 3)
 	if err != nil {
-		return fmt.Errorf("ask for redis' time and the switch of changes: %w", err)
+		s.noteAway(err)
+		return fmt.Errorf("ask for redis' time and the switch of changes: %w", s.withVersion(ctx, err))
 	}
 	if answer[2] != "" {
 		if err := versionError(answer[2]); err != nil {
@@ -186,6 +189,26 @@ func (s *Replicas) Off() bool {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	return s.peers.off
+}
+
+// noteAway notes what came of a call of Redis, and reports whether that is another than before.
+func (s *Replicas) noteAway(err error) (changed bool) {
+	says := ""
+	if err != nil {
+		says = refusal.Redis(err)
+	}
+	s.peers.mu.Lock()
+	defer s.peers.mu.Unlock()
+	changed = says != s.peers.away
+	s.peers.away = says
+	return changed
+}
+
+// Away implements policy.Switch, as this replica last heard.
+func (s *Replicas) Away() string {
+	s.peers.mu.Lock()
+	defer s.peers.mu.Unlock()
+	return s.peers.away
 }
 
 // Living is how many replicas live, as this one last heard; ok is false when it hasn't lately.

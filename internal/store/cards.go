@@ -58,7 +58,7 @@ func (s *Cards) BeginCard(ctx context.Context, account, attack, delivery string,
 	if err != nil {
 		return d, t, err
 	}
-	q := &questions{redis: server.Pipeline(), keyspace: s.keyspace} // of one server: a cluster's client would repeat it
+	q := &questions{redis: server.Pipeline(), client: s.client} // of one server: a cluster's client would repeat it
 	if s.copies > 0 {
 		t, err = s.begun(s.write(ctx, beginNotify, c.keys, c.args...), account, now)
 	} else {
@@ -83,15 +83,13 @@ func (s *Cards) details(ctx context.Context, q *questions, account, attack strin
 	ask(q, q.redis.HGet(ctx, s.key(keyPages, account), attack), &d.Page, "page of "+attack)
 	q.askContext(ctx, account, &d.Context)
 	q.askPoll(ctx, account, &d.LastGood, &d.Outage)
-	changes, efficacy, card := q.redis.HVals(ctx, s.key(keyChanges, account)), q.redis.HGetAll(ctx, s.key(keyEfficacy, account)), q.redis.HGet(ctx, s.key(keyCards, account), attack)
+	q.askChanges(ctx, account, &d.Changes)
+	efficacy, card := q.redis.HGetAll(ctx, s.key(keyEfficacy, account)), q.redis.HGet(ctx, s.key(keyCards, account), attack)
 	if err = q.send(ctx, "details of "+attack); err != nil {
 		return d, err
 	}
 	d.Card = record.ReadPlace(card.Val())
-	if d.Efficacy, err = values[record.Efficacy](efficacy, "efficacy of "+account); err != nil {
-		return d, err
-	}
-	d.Changes, err = s.readChanges(ctx, account, changes)
+	d.Efficacy, err = values[record.Efficacy](s.client, efficacy, "efficacy of "+account)
 	return d, err
 }
 
@@ -156,7 +154,7 @@ func readMark(text string) record.RedrawMark {
 
 // redrawn deletes a mark unless the card became stale again meanwhile.
 // KEYS[1] the redraw queue; ARGV[1] the attack, ARGV[2] the mark that was drawn. Result: 1 if it was deleted, else 0.
-var redrawn = redis.NewScript(`
+var redrawn = newScript(`
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 return redis.call('HDEL', KEYS[1], ARGV[1])`)
 

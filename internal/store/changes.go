@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -68,18 +69,38 @@ func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...chang
 
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.
 func (s *Ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
-	return s.readChanges(ctx, account, s.rdb.HVals(ctx, s.key(keyChanges, account)))
+	return s.changes(ctx, account)
+}
+
+func (s *client) changes(ctx context.Context, account string) (all []record.Change, err error) {
+	q := s.questions()
+	q.askChanges(ctx, account, &all)
+	return all, q.send(ctx, "changes of "+account)
 }
 
 // Change is the account's change with that id; zero if it isn't stored.
 func (s *Ledger) Change(ctx context.Context, account, id string) (record.Change, error) {
-	return value[record.Change](s.rdb.HGet(ctx, s.key(keyChanges, account), id), "change "+id)
+	return value[record.Change](s.client, s.rdb.HGet(ctx, s.key(keyChanges, account), id), "change "+id)
 }
 
-func (s *client) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
-	now := s.clocks.ServiceNow(account)
-	of := func(c *record.Change) dated { return dated{id: c.ID, at: c.At, old: endedLongAgo(*c, now)} }
-	return newest(ctx, s, answer, "changes of "+account, of, s.key(keyEfficacy, account), s.key(keyChanges, account))
+// askChanges has an account's changes be read, also those of which nothing but the id can be.
+func (q *questions) askChanges(ctx context.Context, account string, into *[]record.Change) {
+	key, now := q.key(keyChanges, account), q.clocks.ServiceNow(account)
+	answer, damaged := q.redis.HGetAll(ctx, key), q.redis.HKeys(ctx, q.key(keyDamaged, account))
+	q.read = append(q.read, func() (err error) {
+		of := func(c *record.Change) dated { return dated{id: c.ID, at: c.At, old: endedLongAgo(*c, now)} }
+		all, unread, err := newest(ctx, q.client, answer, "changes of "+account, of, q.key(keyEfficacy, account), key)
+		for _, name := range damaged.Val() {
+			if id, ok := strings.CutPrefix(name, key+" "); ok && record.IndexChange(all, id) < 0 {
+				unread = append(unread, id)
+			}
+		}
+		for _, id := range unread {
+			all = append(all, record.Change{ID: id, Account: account, State: record.StateUnreadable, Does: "Something unknown"})
+		}
+		*into = all
+		return err
+	})
 }
 
 func endedLongAgo(c record.Change, now time.Time) bool {
@@ -109,7 +130,7 @@ func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) 
 
 // Efficacy is what was seen of an account's changes, by their ids.
 func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error) {
-	return values[record.Efficacy](s.rdb.HGetAll(ctx, s.key(keyEfficacy, account)), "efficacy of "+account)
+	return values[record.Efficacy](s.client, s.rdb.HGetAll(ctx, s.key(keyEfficacy, account)), "efficacy of "+account)
 }
 
 // SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale, and announces

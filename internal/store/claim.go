@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -37,17 +38,21 @@ func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool)
 		ask(q, q.redis.HGet(ctx, s.key(keyTriage, account), attack), &b.Triage, "triage of "+attack)
 		ask(q, q.redis.HGet(ctx, s.key(keyAttacks, account), attack), &shown, "attack "+attack)
 	}
-	changes := q.redis.HVals(ctx, s.key(keyChanges, account))
+	q.askChanges(ctx, account, &b.Changes)
 	if err := q.send(ctx, "what changes of "+account+" go by"); err != nil {
 		return record.Basis{}, commands.Draft{}, err
 	}
-	if err := readableEpoch(epoch.Val(), unread); err != nil {
+	if err = readableEpoch(epoch.Val(), unread); errors.Is(err, refusal.ErrDamaged) {
+		s.setAside(ctx, []string{s.key(keyEpoch, account)})
+		epoch.SetVal("")
+		err = readableEpoch("", unread)
+	}
+	if err != nil {
 		return record.Basis{}, commands.Draft{}, err
 	}
 	b.Attack, b.Known, b.Observed = attack, shown.Attack, observation(shown)
-	b.Changes, err = s.readChanges(ctx, account, changes)
 	writes := &draft{store: s.client, account: account, epoch: epoch.Val(), revision: revision.Val()}
-	return b, commands.Draft{ChangeSaver: writes, TriageSaver: writes, AccountSaver: writes, Claimer: writes}, err
+	return b, commands.Draft{ChangeSaver: writes, TriageSaver: writes, AccountSaver: writes, Claimer: writes}, nil
 }
 
 // readableEpoch refuses the state of another version, and, unless unread is set, that there is none.

@@ -70,7 +70,7 @@ func (s *Replicas) Open(ctx context.Context, account string) (open []record.Chan
 	if err != nil {
 		return nil, fmt.Errorf("read what is due: %w", err)
 	}
-	all, err := s.readChanges(ctx, account, s.rdb.HVals(ctx, s.key(keyChanges, account)))
+	all, err := s.changes(ctx, account)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +89,13 @@ const restartWithin = 10 * time.Second
 
 // BeginRestart reports whether a replica may restart now: one does at a time. The token ends that.
 func (s *Replicas) BeginRestart(ctx context.Context, token string) (may bool, err error) {
-	if may, err = s.rdb.SetNX(ctx, s.key(keyRestart), token, restartWithin).Result(); err != nil {
+	l := &lease{key: s.key(keyRestart), token: token, length: restartWithin}
+	take := l.take(keyNone(l.key), true)
+	outcome, err := takeLease.Run(ctx, s.rdb, take.keys, take.args...).Text()
+	if err != nil {
 		return false, fmt.Errorf("ask whether another replica restarts: %w", err)
 	}
-	return may, nil
+	return outcome == leaseTaken, nil
 }
 
 // KeepRestart has the others wait for longer.

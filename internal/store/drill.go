@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -15,7 +13,7 @@ const drillFor = 30 * time.Minute
 
 // Drill is an account's last drill; the zero Drill when there was none lately.
 func (s *Drills) Drill(ctx context.Context, account string) (record.Drill, error) {
-	return value[record.Drill](s.rdb.Get(ctx, s.key(keyDrill, account)), "drill of "+account)
+	return value[record.Drill](s.client, s.rdb.Get(ctx, s.key(keyDrill, account)), "drill of "+account)
 }
 
 // SaveDrill replaces the account's last drill.
@@ -29,7 +27,7 @@ func (d *draft) SaveDrill(ctx context.Context, drill record.Drill, events ...rec
 
 // serving counts the replicas that beat, by Redis' own clock.
 // KEYS[1] the beats; ARGV[1] after how many ms without a beat a replica is dead. Result: their number.
-var serving = redis.NewScript(`
+var serving = newScript(`
 local t = redis.call('TIME')
 return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')`)
 

@@ -20,7 +20,7 @@ const (
 
 // Evidence is what an attack looked like; ok reports whether anything is stored.
 func (s *Attacks) Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error) {
-	e, err = value[record.Evidence](s.rdb.Get(ctx, s.key(keyEvidence, account, attack)), "evidence of "+attack)
+	e, err = value[record.Evidence](s.client, s.rdb.Get(ctx, s.key(keyEvidence, account, attack)), "evidence of "+attack)
 	return e, !e.First.At.IsZero(), err
 }
 
@@ -53,9 +53,14 @@ func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) 
 	if err := q.send(ctx, "outages of "+account); err != nil {
 		return nil, err
 	}
-	all, err := list[record.Outage](gaps, "outages of "+account)
-	if err == nil && !now.From.IsZero() {
+	var all []record.Outage
+	for _, text := range gaps.Val() {
+		if o, ok := decode[record.Outage](s.client, text, s.key(keyGaps, account), ""); ok {
+			all = append(all, o)
+		}
+	}
+	if !now.From.IsZero() {
 		all = append(all, now)
 	}
-	return all, err
+	return all, nil
 }

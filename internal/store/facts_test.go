@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -60,13 +61,12 @@ func TestRefusalsOfRedisAreExplained(t *testing.T) {
 		w.mini.SetError(said)
 		_, err := s.Facts(t.Context())
 		require.Error(t, err)
-		text, fix, ok := store.Refused(err)
-		require.True(t, ok, said)
-		require.Equal(t, says, text)
-		require.NotEmpty(t, fix)
+		trouble := refusal.TroubleOf(err)
+		require.True(t, trouble.Answered, said)
+		require.Equal(t, says, trouble.Is)
+		require.NotEmpty(t, trouble.Fix)
 	}
 	w.mini.SetError("ERR something else")
 	_, err := s.Facts(t.Context())
-	_, _, ok := store.Refused(err)
-	require.False(t, ok)
+	require.Empty(t, refusal.TroubleOf(err).Is)
 }

@@ -60,6 +60,8 @@ import (
 //	                                that were claimed with it
 //	{a:NAME}:audit          stream  record.AuditEntry                                     as configured; audit.keep
 //	{a:NAME}:audited        string  the number of the last audit entry                    never; one
+//	{a:NAME}:damaged        hash    KEY [FIELD] → a value that couldn't be read; also in  30 days after the last; 50
+//	                                the slots of others
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
 //	{edits}:pace            hash    tokens of the bucket of edits and their time          when it is full again
 //	{edits}:due             zset    who waits for one by the Unix ms at which it is due   6 s after the last
@@ -110,6 +112,7 @@ const (
 	keyClaim        = "{a:%s}:claim:%s"
 	keyAudit        = "{a:%s}:audit"
 	keyAudited      = "{a:%s}:audited"
+	keyDamaged      = "{a:%s}:damaged"
 	keyPace         = "{c:%s}:pace"
 	keyEdits        = "{edits}:pace"
 	keyEditsDue     = "{edits}:due"
@@ -126,4 +129,7 @@ func (k keyspace) key(pattern string, of ...any) string {
 
 // keyNone is a key of the same slot that is never there. A script whose first write deletes it is carried out by a Redis whose memory is full, too: after a
 // first write, which here needs no memory, Redis takes the others.
-func keyNone(like string) string { return like[:strings.Index(like, "}:")] + "}:none" }
+func keyNone(like string) string { return keyOf(like, "none") }
+
+// keyOf is the key of that name in another one's slot.
+func keyOf(like, name string) string { return like[:strings.Index(like, "}:")+len("}:")] + name }

@@ -108,6 +108,9 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 		w := newDialled(t)
 		s := w.openWith(t, store.Config{Off: true})
 		leaveEverything(t, s)
+		require.NoError(t, w.rdb.HSet(t.Context(), "{a:acme}:triage", "a1", "garbage").Err())
+		_, err := s.Triage.AllTriage(t.Context(), "acme")
+		require.NoError(t, err)
 		found := map[string]bool{}
 		for _, key := range w.keys(t) {
 			name := regexp.MustCompile(`^\{work-\d+\}`).ReplaceAllString(named.Replace(key), "{work-N}")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,7 +24,8 @@ func (b *batch) announce(events ...record.Event) {
 
 // Waiting are the events that people have yet to be notified of, in no order.
 func (s *Outbox) Waiting(ctx context.Context, account string) ([]record.Event, error) {
-	return list[record.Event](s.rdb.HVals(ctx, s.key(keyOutbox, account)), "outbox of "+account)
+	all, err := values[record.Event](s.client, s.rdb.HGetAll(ctx, s.key(keyOutbox, account)), "outbox of "+account)
+	return slices.Collect(maps.Values(all)), err
 }
 
 // Announce puts an event into the outbox that no poll found.
@@ -44,7 +47,7 @@ const (
 // KEYS[1] the delivery, KEYS[2] the lease, may be left out; ARGV[1] the time in Unix ms, ARGV[2] how long it is stored in ms, ARGV[3] the token
 // that the lease must hold.
 // Result: what was stored before, empty if nothing was; nothing, if the lease is lost. DEL deletes nothing, but after it a full Redis takes the SET, too.
-var beginNotify = redis.NewScript(`
+var beginNotify = newScript(`
 if KEYS[2] and redis.call('GET', KEYS[2]) ~= ARGV[3] then return false end
 local before = redis.call('GET', KEYS[1])
 if before then return before end
@@ -81,6 +84,9 @@ func (s *client) begun(answer *redis.Cmd, account string, now time.Time) (record
 		return record.Attempt{First: now}, nil
 	}
 	ms, err := strconv.ParseInt(before, 10, 64)
+	if err != nil && before != noPlace && record.ReadPlace(before) == (record.Place{}) {
+		return record.Attempt{First: now, Again: true}, nil // it can't be read: perhaps it was posted
+	}
 	if err != nil {
 		return record.Attempt{First: now, Again: true, Notified: true, At: record.ReadPlace(before)}, nil //nolint:nilerr // it is a place
 	}
@@ -96,11 +102,11 @@ func (s *client) begun(answer *redis.Cmd, account string, now time.Time) (record
 // beside it, ARGV[7] the place of the lost card, whose place alone it may take, empty if it may take any, ARGV[8] a mark for the former card, empty if
 // that is gone.
 // Result: the place that is recorded; empty if the delivery is unknown, because Redis was emptied.
-var notified = redis.NewScript(`
+var notified = newScript(`
 local waits = redis.call('HDEL', KEYS[1], ARGV[1])
 local before = redis.call('GET', KEYS[2])
 local stored = ARGV[4] ~= '' and redis.call('HEXISTS', KEYS[7], ARGV[4]) == 1
-if before and not string.match(before, '^%d+$') then
+if before and (before == ' ' or string.match(before, '^%S+ %S')) then
   if stored and before ~= ' ' then redis.call('HSETNX', KEYS[3], ARGV[4], before) end
   return before
 end

@@ -22,7 +22,7 @@ type Piece struct {
 // KEYS[1] the stream, KEYS[2] the lane; ARGV[1] the group, ARGV[2] the replica, ARGV[3] the work's id, ARGV[4] the replica that takes what is new in hand, ” if none
 // does, ARGV[5] pass, done, or ask: then nothing changes.
 // Result: 0 if another replica has the work, else 1. Then what is new.
-var settle = redis.NewScript(takeNew + `
+var settle = newScript(takeNew + `
 local p = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if p.err or #p == 0 then return {1, {}} end
 if p[1][2] ~= ARGV[2] then return {0, {}} end

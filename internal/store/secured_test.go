@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
@@ -59,8 +60,7 @@ func killAMaster(t *testing.T, set *redistest.Set) func() {
 }
 
 func isRefused(err error) bool {
-	_, _, ok := store.Refused(err)
-	return ok
+	return err != nil && refusal.TroubleOf(err).Is != ""
 }
 
 // hungUp is what else a client may read who wrote before it heard that its certificate is refused: TLS 1.3 tells it late, and the server hangs up.

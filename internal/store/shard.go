@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,7 +71,7 @@ func (in *shard) laneKey(l record.Lane) string { return in.key(keyLane, l.Accoun
 // KEYS[1] the stream, KEYS[2] the beats in this shard; ARGV[1] the group, ARGV[2] the replica, ARGV[3] after how many ms without a beat a replica is dead,
 // ARGV[4] 1 if it works.
 // Result: how many pieces of dead replicas it was given, then what is new.
-var hold = redis.NewScript(takeNew + `
+var hold = newScript(takeNew + `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[3])
@@ -175,7 +176,7 @@ func (in *shard) taking(run func(taker string) *redis.Cmd) (n int, err error) {
 
 // read reads the answer of a script: a number, and what is new.
 func (in *shard) read(answer *redis.Cmd) (n int, pieces []*Piece, err error) {
-	found, err := answer.Slice()
+	found, err := reply(answer, 2)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -183,6 +184,9 @@ func (in *shard) read(answer *redis.Cmd) (n int, pieces []*Piece, err error) {
 	entries, _ := found[1].([]any)
 	for _, e := range entries {
 		entry, _ := e.([]any)
+		if len(entry) < 2 {
+			continue // it was deleted
+		}
 		id, _ := entry[0].(string)
 		fields, _ := entry[1].([]any)
 		values := map[string]any{}
@@ -198,6 +202,9 @@ func (in *shard) read(answer *redis.Cmd) (n int, pieces []*Piece, err error) {
 func (in *shard) piece(m redis.XMessage) *Piece {
 	work, _ := m.Values["work"].(string)
 	lane, _ := m.Values["lane"].(string)
+	if !strings.HasPrefix(lane, keyOf(in.key(keyStream), "lane:")) {
+		lane = keyNone(in.key(keyStream)) // it can't be read, and its work neither
+	}
 	return &Piece{shard: in, id: m.ID, lane: lane, work: []byte(work)}
 }
 

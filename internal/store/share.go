@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -35,7 +33,7 @@ type Own func(held, more context.Context, account string, pending <-chan Pending
 // number of the last audit entry, KEYS[7] the mutes; ARGV[1] the holder's token, ARGV[2] the lease's length in ms.
 // Result: how many events and stale cards there are, the Unix time of the first due change or request, -1 if there is none, the
 // number of the last audit entry, and the mutes as JSON; nothing, if the lease is lost.
-var renewOwned = redis.NewScript(`
+var renewOwned = newScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {} end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 local due = -1
@@ -241,9 +239,9 @@ func (sh *sharing) renew(ctx context.Context) {
 	begun := time.Now()
 	for i, answer := range sh.store.pipelined(ctx, renewOwned, renewals) {
 		t := sh.held[accounts[i]]
-		found, err := answer.Slice()
+		found, err := reply(answer, 0)
 		switch {
-		case err != nil: // what isn't renewed runs out
+		case err != nil || len(found) > 0 && len(found) < 5: // what isn't renewed runs out
 		case len(found) == 0:
 			t.lease.end(leaseLost(t.lease.key))
 		default:

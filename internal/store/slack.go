@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -19,7 +17,9 @@ local function open(key, rate, burst)
   local now = t[1] * 1000 + math.floor(t[2] / 1000)
   local b = redis.call('HMGET', key, 'tokens', 'at')
   redis.call('DEL', key)
-  return math.min(burst, (tonumber(b[1]) or burst) + math.max(0, now - (tonumber(b[2]) or now)) * rate / 1000), now
+  local tokens, at = tonumber(b[1]), tonumber(b[2])
+  if not (tokens and at and tokens >= 0) then return burst, now end -- unreadable, or there is none
+  return math.min(burst, tokens + math.max(0, now - at) * rate / 1000), now
 end
 local function keep(key, rate, burst, tokens, now)
   redis.call('HSET', key, 'tokens', tostring(tokens), 'at', tostring(now))
@@ -29,7 +29,7 @@ end`
 // takeSlot takes a token from a bucket.
 // KEYS[1] the bucket; ARGV[1] tokens a second, ARGV[2] the most it holds, ARGV[3] how many must be left. Result: 0 if one was taken, else the
 // ms until there is one.
-var takeSlot = redis.NewScript(bucket + `
+var takeSlot = newScript(bucket + `
 local rate, burst, least = tonumber(ARGV[1]), tonumber(ARGV[2]), 1 + ARGV[3]
 local tokens, now = open(KEYS[1], rate, burst)
 local wait = 0
@@ -52,7 +52,7 @@ func (s *Pace) PostSlot(ctx context.Context, channel string, perSecond float64, 
 // KEYS[1] the bucket, KEYS[2] who waits by when it is due, KEYS[3] the same by when it asks again at the latest, in ms; ARGV[1] to ARGV[3] as of takeSlot,
 // ARGV[4] who asks, ARGV[5] when it is due, ARGV[6] and ARGV[7] the most ms until it is to ask again, and how late it may. Result: 0 if one was taken, else
 // the ms after which to ask again. One that doesn't ask again waits no longer: its replica is gone, or its card is.
-var takeEdit = redis.NewScript(bucket + `
+var takeEdit = newScript(bucket + `
 local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
 local tokens, now = open(KEYS[1], rate, burst)
 local gone = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now)
@@ -105,7 +105,7 @@ const linkFor = 10 * time.Second
 
 // takeLink takes or renews one of the app's links, by Redis' own clock.
 // KEYS[1] the links; ARGV[1] the link, ARGV[2] how many may be taken with it, ARGV[3] how long it is taken in ms. Result: 1 if it is taken, else 0.
-var takeLink = redis.NewScript(`
+var takeLink = newScript(`
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)

@@ -25,6 +25,8 @@ type Config struct {
 	Off       bool          // this process switches all changes off, also on the other replicas, while it beats
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
+	// Damaged is called with what can't be read and is set aside, as KEY or KEY FIELD; nil: nothing is called.
+	Damaged func(names []string)
 
 	Timeout time.Duration // of each step towards an answer; zero: a second. Tests give more: machines are busy
 }
@@ -97,6 +99,7 @@ type client struct {
 	copies  int
 	clocks  *clock.Clocks
 	away    func(err error)
+	damaged func(names []string)
 	off     bool
 	timeout time.Duration // of each step towards an answer
 	replica string        // what this process is called among all replicas
@@ -139,14 +142,22 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	if cfg.Away == nil {
 		cfg.Away = func(error) {}
 	}
+	if cfg.Damaged == nil {
+		cfg.Damaged = func([]string) {}
+	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, off: cfg.Off,
+		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, damaged: cfg.Damaged, off: cfg.Off,
 		clocks:  cmp.Or(cfg.Clocks, clock.New()),
 		timeout: timeout, replica: newReplica(), peers: peers{changed: make(chan struct{})}, hold: make(chan struct{}, 1),
 	}
 	s.shards = newShards(s)
 	rdb.AddHook(once{timeout: s.callTimeout(), lost: s.moved})
+	if cluster, ok := rdb.(*redis.ClusterClient); ok { // whose servers are asked by themselves, too
+		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(mend{s}) })
+	} else {
+		rdb.AddHook(mend{s})
+	}
 	return &Store{
 		client: s,
 		Inbox:  &Inbox{s}, Replicas: &Replicas{s}, Links: &Links{s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
@@ -155,9 +166,12 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 }
 
-// Ping asks Redis to take a write, which a read-only replica would refuse.
+// ping is a write, which a read-only, full or old Redis refuses. KEYS[1] what is written, KEYS[2] one of keyNone.
+var ping = newScript(newEnough + `return redis.call('SET', KEYS[1], '1', 'PX', 60000)`)
+
+// Ping asks Redis to take a write.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.rdb.Set(ctx, s.key(keyPing), 1, time.Minute).Err(); err != nil {
+	if err := ping.Run(ctx, s.rdb, []string{s.key(keyPing), keyNone(s.key(keyPing))}).Err(); err != nil {
 		return fmt.Errorf("write to redis: %w", err)
 	}
 	return nil

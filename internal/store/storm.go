@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -49,11 +48,8 @@ func (s *Attacks) scan(ctx context.Context, account, pattern string, take func(i
 		if !scan.Next(ctx) {
 			break
 		}
-		var one record.AttackState
-		if err := json.Unmarshal([]byte(scan.Val()), &one); err != nil {
-			return fmt.Errorf("read attack %s: %w", id, err)
-		}
-		if !seen[id] {
+		one, ok := decode[record.AttackState](s.client, scan.Val(), s.key(keyAttacks, account), id)
+		if ok && !seen[id] {
 			seen[id] = true
 			take(id, one)
 		}

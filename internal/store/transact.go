@@ -16,14 +16,15 @@ import (
 
 // transact carries out commands in one step, if keys hold what they should: a replica that lost a lease must not overwrite what the next owner
 // stored since, and what was planned must still hold.
-// ARGV[1] on how many keys there are conditions, KEYS[1] and so on these, then all that the commands touch; ARGV[2] and so on what each must hold,
+// ARGV[1] on how many keys there are conditions, KEYS[1] and so on these, then all that the commands touch, last one of keyNone; ARGV[2] and so on what each must hold,
 // '-' if nothing; then the commands, each as the number of its words and the words. Three are no commands of Redis: AUDIT counter stream oldest entry
 // numbers an entry, appends it, and deletes those before the oldest id; STALE queue attack urgency id marks a card stale; of two marks the higher
 // urgency and the earlier time stay; ORPHANS triage attacks deletes the triage of attacks that aren't stored. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
-var transact = redis.NewScript(`
+var transact = newScript(newEnough + `
 local conditions = tonumber(ARGV[1])
 for i = 1, conditions do
-  if (redis.call('GET', KEYS[i]) or '-') ~= ARGV[i + 1] then return -1 end
+  local held = redis.call('GET', KEYS[i]) or ''
+  if (held == '' and '-' or held) ~= ARGV[i + 1] then return -1 end
 end
 local at, number = conditions + 2, 0
 while at <= #ARGV do
@@ -31,6 +32,10 @@ while at <= #ARGV do
   local words = {}
   for i = 1, n do words[i] = ARGV[at + i] end
   if words[1] == 'AUDIT' then
+    if redis.call('EXISTS', words[2]) == 0 then
+      local last = redis.call('XREVRANGE', words[3], '+', '-', 'COUNT', 1)[1]
+      redis.call('SET', words[2], last and string.match(last[2][2], '^%d+$') or '0')
+    end
     number = redis.call('INCR', words[2])
     redis.call('XADD', words[3], 'MINID', '~', words[4], '*', 'n', number, 'entry', words[5])
   elseif words[1] == 'STALE' then
@@ -126,10 +131,10 @@ var errUnmet = errors.New("a condition doesn't hold")
 // save carries a batch out, if its conditions hold, and gives the number of its audit entry, 0 if there is none; what names the batch in errors.
 func (s *client) save(ctx context.Context, only conditions, b *batch, what string) (n int64, err error) {
 	if err = b.err; err == nil && len(b.words) > 0 {
-		args, keys := append([]any{len(only.keys)}, only.holds...), slices.Concat(only.keys, b.keys)
+		none := keyNone(b.keys[0])
+		args, keys := append([]any{len(only.keys)}, only.holds...), append(slices.Concat(only.keys, b.keys), none)
 		if b.needed {
-			none := keyNone(b.keys[0])
-			args, keys = append(args, 2, "DEL", none), append(keys, none)
+			args = append(args, 2, "DEL", none)
 		}
 		n, err = s.write(ctx, transact, keys, append(args, b.words...)...).Int64()
 	}

@@ -5,19 +5,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // TriageOf is an attack's triage; zero when there is none.
 func (s *Triage) TriageOf(ctx context.Context, account, attack string) (record.Triage, error) {
-	return value[record.Triage](s.rdb.HGet(ctx, s.key(keyTriage, account), attack), "triage of "+attack)
+	return value[record.Triage](s.client, s.rdb.HGet(ctx, s.key(keyTriage, account), attack), "triage of "+attack)
 }
 
 // AllTriage is the triage of all attacks of an account, by attack.
 func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
-	return values[record.Triage](s.rdb.HGetAll(ctx, s.key(keyTriage, account)), "triage of "+account)
+	return values[record.Triage](s.client, s.rdb.HGetAll(ctx, s.key(keyTriage, account)), "triage of "+account)
 }
 
 // SaveTriage stores what people did about attacks, by their ids, until the attacks are deleted, marks their cards stale, and announces events,
@@ -35,14 +33,15 @@ func (d *draft) SaveTriage(ctx context.Context, all map[string]record.Triage, ev
 
 // Mutes are an account's; some may be over.
 func (s *Triage) Mutes(ctx context.Context, account string) ([]record.Mute, error) {
-	return value[[]record.Mute](s.rdb.Get(ctx, s.key(keyMutes, account)), "mutes of "+account)
+	return value[[]record.Mute](s.client, s.rdb.Get(ctx, s.key(keyMutes, account)), "mutes of "+account)
 }
 
 // OwnedMutes are an account's, for the polls of its owner: as the last renewal of its lease found them, or this process saved them. Only at first
 // that takes a round trip. Another replica's are a second late.
 func (s *Triage) OwnedMutes(ctx context.Context, account string) ([]record.Mute, error) {
 	if mutes := s.ownedMutes(account); mutes != nil {
-		return value[[]record.Mute](redis.NewStringResult(*mutes, nil), "mutes of "+account)
+		all, _ := decode[[]record.Mute](s.client, *mutes, s.key(keyMutes, account), "")
+		return all, nil
 	}
 	return s.Mutes(ctx, account)
 }
@@ -78,12 +77,19 @@ func (q *questions) askContext(ctx context.Context, account string, c *record.Ac
 	ask(q, q.redis.Get(ctx, q.key(keyLocked, account)), &c.RulesLockedAt, "lock of "+account)
 	ask(q, q.redis.Get(ctx, q.key(keySources, account)), &c.Sources, "sources of "+account)
 	ask(q, q.redis.Get(ctx, q.key(keyMutes, account)), &c.Mutes, "mutes of "+account)
+	damaged := q.redis.HKeys(ctx, q.key(keyDamaged, account))
+	q.read = append(q.read, func() (err error) {
+		c.Damaged, err = damaged.Result()
+		slices.Sort(c.Damaged)
+		return err
+	})
 }
 
 // SaveProtected replaces all protected ranges of the account, and marks the attacks' cards stale.
 func (d *draft) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
 	b := d.store.batch()
 	b.do("SET", b.key(keyProtected, d.account), b.json(all))
+	b.do("HDEL", b.key(keyDamaged, d.account), b.key(keyProtected, d.account))
 	b.stale(ctx, d.account, record.UrgentActed, attacks...)
 	_, err := d.save(ctx, &b, "protected ranges of "+d.account)
 	return err
@@ -103,12 +109,12 @@ func (d *draft) SaveLocked(ctx context.Context, at time.Time) error {
 
 // Page is an attack's last page; the zero Page when its pager was never called.
 func (s *Pages) Page(ctx context.Context, account, attack string) (record.Page, error) {
-	return value[record.Page](s.rdb.HGet(ctx, s.key(keyPages, account), attack), "page of "+attack)
+	return value[record.Page](s.client, s.rdb.HGet(ctx, s.key(keyPages, account), attack), "page of "+attack)
 }
 
 // Pages are all of an account, by attack: of each the last one.
 func (s *Pages) Pages(ctx context.Context, account string) (map[string]record.Page, error) {
-	return values[record.Page](s.rdb.HGetAll(ctx, s.key(keyPages, account)), "pages of "+account)
+	return values[record.Page](s.client, s.rdb.HGetAll(ctx, s.key(keyPages, account)), "pages of "+account)
 }
 
 // SavePage replaces an attack's last page, marks the attack's card stale, and announces events of it, all in one step. It fails when this replica

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -68,9 +67,9 @@ func (s *Store) Waiting(ctx context.Context, accounts []string) (all Waiting, er
 	for _, in := range s.shards {
 		work = append(work, readStream(ctx, pipe, in.key(keyStream)))
 	}
-	lost, requests := map[string]*redis.StringCmd{}, map[string]*redis.StringSliceCmd{}
+	lost, requests := map[string]*redis.StringCmd{}, map[string]*redis.MapStringStringCmd{}
 	for _, a := range accounts {
-		lost[a], requests[a] = pipe.Get(ctx, s.key(keyPermission, a)), pipe.HVals(ctx, s.key(keyApprovals, a))
+		lost[a], requests[a] = pipe.Get(ctx, s.key(keyPermission, a)), pipe.HGetAll(ctx, s.key(keyApprovals, a))
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return all, fmt.Errorf("read what waits: %w", err)
@@ -78,7 +77,7 @@ func (s *Store) Waiting(ctx context.Context, accounts []string) (all Waiting, er
 	all = Waiting{Accounts: map[string]AccountWaiting{}}
 	all.Requests = backlog(work)
 	for _, a := range accounts {
-		if all.Accounts[a], err = waitingIn(a, lost[a], requests[a].Val()); err != nil {
+		if all.Accounts[a], err = s.waitingIn(a, lost[a], requests[a]); err != nil {
 			return all, err
 		}
 	}
@@ -98,17 +97,14 @@ func backlog(streams []stream) (w Backlog) {
 }
 
 // waitingIn is what waits in an account, as it was read.
-func waitingIn(account string, lost *redis.StringCmd, requests []string) (w AccountWaiting, err error) {
-	loss, err := value[record.PermissionLoss](lost, "permission loss of "+account)
+func (s *client) waitingIn(account string, lost *redis.StringCmd, requests *redis.MapStringStringCmd) (w AccountWaiting, err error) {
+	loss, err := value[record.PermissionLoss](s, lost, "permission loss of "+account)
 	if err != nil {
 		return w, err
 	}
 	w.PermissionLost = loss.GoesOn()
-	for _, one := range requests {
-		var q record.ApprovalRequest
-		if err := json.Unmarshal([]byte(one), &q); err != nil {
-			return w, fmt.Errorf("read requests of %s: %w", account, err)
-		}
+	all, err := values[record.ApprovalRequest](s, requests, "requests of "+account)
+	for _, q := range all {
 		if q.State != record.RequestWaiting {
 			continue
 		}
@@ -116,5 +112,5 @@ func waitingIn(account string, lost *redis.StringCmd, requests []string) (w Acco
 			w.OldestApproval = q.At
 		}
 	}
-	return w, nil
+	return w, err
 }

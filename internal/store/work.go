@@ -30,7 +30,7 @@ local function takeNew(stream, group, replica)
   end
   local found = read()
   if found and found.err then
-    redis.call('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM')
+    redis.pcall('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM')
     found = read()
   end
   return found and found[1] and found[1][2] or {}
@@ -45,12 +45,19 @@ end`
 // KEYS[1] the stream, KEYS[2] the lane, the others the delivery's names; ARGV[1] how long these are stored in ms, ARGV[2] the work, may be left out,
 // ARGV[3] how many may wait, ARGV[4] the group, ARGV[5] the replica that takes what is new in hand, ” if none does.
 // Result: 1 if none of the names was known, else 0; -n if n wait already: then the delivery was refused, once for all. Then what is new.
-var accept = redis.NewScript(takeNew + `
+var accept = newScript(takeNew + `
 local fresh = 1
 for i = 3, #KEYS do
   if not redis.call('SET', KEYS[i], '1', 'NX', 'PX', ARGV[1]) then fresh = 0 end
 end
 if fresh == 0 or not ARGV[2] then return {fresh, {}} end
+local head = redis.call('LINDEX', KEYS[2], 0)
+local turn = head and redis.pcall('XRANGE', KEYS[1], head, head)
+if turn and not turn[1] then -- its work is gone, or it is no id: the next one's turn comes
+  redis.call('LPOP', KEYS[2])
+  local work = redis.call('LPOP', KEYS[2])
+  if work then redis.call('LPUSH', KEYS[2], redis.call('XADD', KEYS[1], '*', 'work', work, 'lane', KEYS[2])) end
+end
 local lane = redis.call('LLEN', KEYS[2])
 if lane > tonumber(ARGV[3]) then return {1 - lane, {}} end
 if lane > 0 then
@@ -87,7 +94,7 @@ func (s *Inbox) Accept(ctx context.Context, work []byte, lane record.Lane, names
 // First reports whether a user's delivery that changes nothing comes for the first time.
 func (s *Inbox) First(ctx context.Context, user string, names ...string) (bool, error) {
 	in := s.shardOf(user)
-	answer, err := accept.Run(ctx, s.rdb, s.keys(in, record.Lane{User: user}, names), deliveryFor.Milliseconds()).Slice()
+	answer, err := reply(accept.Run(ctx, s.rdb, s.keys(in, record.Lane{User: user}, names), deliveryFor.Milliseconds()), 1)
 	if err != nil {
 		return false, fmt.Errorf("note delivery: %w", err)
 	}
