@@ -254,7 +254,9 @@ func (s *Socket) fail(err error) {
 	s.explain(err.Error())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.off = ErrorName(err) == "socket_mode_not_enabled"
+	if name := ErrorName(err); name != "" {
+		s.off = name == "socket_mode_not_enabled"
+	}
 }
 
 // explain records why there is no link.
