@@ -117,6 +117,12 @@ func NewHTTP() *http.Client {
 	t.TLSClientConfig = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(0)} // a new connection resumes an old one's session
 	// Over HTTP/2 all accounts of a host have one connection. Where that dies silently, this notices, and not TCP after a quarter of an hour.
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second}
+	t.OnProxyConnectResponse = func(_ context.Context, proxy *url.URL, asked *http.Request, answer *http.Response) error {
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("ask the proxy %s for %s: it refuses: %s", proxy.Host, asked.Host, answer.Status)
+		}
+		return nil
+	}
 	return &http.Client{Transport: t, Timeout: 15 * time.Second}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -117,6 +118,7 @@ type Server struct {
 	socket   *slackconn.Socket
 	large    chan struct{} // bodies that are being read beyond their first freeBody
 	readings sync.Map      // account → how far its rebuild is
+	sent     atomic.Int64  // when a signed request last came over HTTP, Unix time; 0: never yet
 }
 
 // Rebuilding has /readyz show how far the rebuild of an account's state is; "": it is over.
@@ -137,14 +139,14 @@ func New(cfg Config) *Server {
 	s.ingress = &ingress{&s.cfg, s.log, s.requests, forms}
 	s.worker = &worker{cfg: &s.cfg, answers: answers, forms: forms, turns: newTurns()}
 	s.socket = slackconn.NewSocket(slackconn.SocketConfig{
-		Slack: cfg.Slack, Links: cfg.Links, Handler: s.ingress, Log: cfg.Log,
+		Slack: cfg.Slack, Links: cfg.Links, Handler: s.ingress, Log: cfg.Log, Alone: cfg.Secret == "",
 		Opens: cfg.Metrics.SocketOpens, Acknowledged: cfg.Metrics.Acknowledged,
 	})
 	return s
 }
 
 // Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an
-// error if Slack refuses the token for good from the beginning.
+// error if nothing else receives and Slack refuses the token for a minute from the start on.
 func (s *Server) Receive(ctx context.Context) error { return s.socket.Receive(ctx) }
 
 // Linked reports whether a Socket Mode link can receive.

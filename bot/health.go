@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +25,7 @@ type readiness struct {
 	Damaged  []string                `json:"redis_damaged,omitempty"` // what can't be read there, and is set aside
 	Slack    string                  `json:"slack"`                   // "ok", or what is wrong
 	Limited  map[string]time.Time    `json:"slack_limited,omitempty"` // methods that were called too often, and until when
-	Ingress  string                  `json:"ingress"`                 // "http", "socket mode", both with a comma, or what is wrong
+	Ingress  map[string]string       `json:"ingress"`                 // by configured way in, "http" and "socket mode": "ok", or what is wrong
 	Accounts map[string]accountState `json:"accounts"`
 	Config   *Configuration          `json:"config,omitempty"`
 	Sources  map[string]string       `json:"sources,omitempty"` // whose file can't be read, and why; the last good content counts
@@ -62,8 +62,46 @@ func (s *Server) state(ctx context.Context) (state metrics.State) {
 		state = s.cfg.State(ctx)
 	}
 	state.SlackUp = s.askSlack(ctx) == nil
-	state.SocketLinks, _ = s.socket.State()
+	if open, _ := s.socket.State(); s.cfg.Slack.Links() {
+		state.SocketLinks = &open
+	}
+	_, state.Receiving = s.waysIn()
 	return state
+}
+
+// overHTTP is how long a request over HTTP shows that Slack sends them.
+const overHTTP = 10 * time.Minute
+
+// waysIn is the state of each configured way in, and whether Slack delivers over one. Where there is an app token Slack uses Socket Mode, and HTTP counts
+// for nothing, unless Slack says that the app's Socket Mode is off, or sent a request lately.
+func (s *Server) waysIn() (ways map[string]string, receiving bool) {
+	ways = map[string]string{}
+	open, trouble := s.socket.State()
+	if s.cfg.Slack.Links() {
+		ways["socket mode"] = "ok"
+		if trouble != "" {
+			ways["socket mode"] = fmt.Sprintf("ok, %d open; the last one: %s", open, trouble)
+		}
+		if open == 0 {
+			ways["socket mode"] = "nothing can be received: " + cmp.Or(trouble, "no socket mode link is open yet")
+		}
+	}
+	lately := s.sent.Load() != 0 && s.cfg.Clocks.Now().Sub(time.Unix(s.sent.Load(), 0)) < overHTTP
+	switch {
+	case s.cfg.Secret == "":
+		return ways, open > 0
+	case s.cfg.Slack.Links() && !s.socket.Off() && !lately:
+		ways["http"] = "unused: the app has Socket Mode"
+		return ways, open > 0
+	}
+	ways["http"] = "ok"
+	return ways, true
+}
+
+// Trouble is why a Socket Mode link that should be open isn't; "": nothing is known.
+func (s *Server) Trouble() string {
+	_, trouble := s.socket.State()
+	return trouble
 }
 
 // askSlack asks whether Slack takes wafbot's token.
@@ -74,7 +112,7 @@ func (s *Server) askSlack(ctx context.Context) error {
 	return s.cfg.Slack.Usable(ctx)
 }
 
-// ready answers 200 if Redis can be written and an ingress is open. Slack and accounts are in the body only: a token
+// ready answers 200 if Redis can be written and Slack can deliver. Slack's methods and accounts are in the body only: a token
 // must not take the replica out of service.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	var redis, said error
@@ -96,18 +134,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	for _, a := range s.cfg.Accounts {
 		state.Accounts[a.Name] = s.accountState(a)
 	}
-	var ways []string
-	if s.cfg.Secret != "" {
-		ways = append(ways, "http")
-	}
-	open, trouble := s.socket.State()
-	if open > 0 {
-		ways = append(ways, "socket mode")
-	}
-	if state.Ingress = strings.Join(ways, ", "); len(ways) == 0 {
-		state.Ingress = "nothing can be received: " + cmp.Or(trouble, "no socket mode link is open yet")
-	}
-	if state.Ready = redis == nil && len(ways) > 0; redis != nil {
+	var receiving bool
+	state.Ingress, receiving = s.waysIn()
+	if state.Ready = redis == nil && receiving; redis != nil {
 		s.log.warn(r.Context(), "not ready", "err", redis) // anybody who reaches the port may ask
 		state.Redis = "can't be written: it " + refusal.Redis(redis) + ". Changes are refused"
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -229,7 +230,10 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		r.open <- struct{}{}
 		ctx, cancel := context.WithTimeout(req.within(context.Background()), readTimeout)
 		defer cancel()
-		made := do(ctx)
+		var made *reply
+		if delay.Try(r.cfg.Log, "a request", func() error { made = do(ctx); return nil }) != nil {
+			made = &reply{req, say(text.New("Failed: that is a fault of wafbot's, and its log says where"))}
+		}
 		<-r.open
 		switch {
 		case made == nil:

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // Times of a request over HTTP.
@@ -104,7 +105,11 @@ func (s *Server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptTimeout)
 		defer cancel()
 		// The signature is the delivery's name: it covers the time and the body.
-		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: s.cfg.Clocks.Now()}, body)
+		s.sent.Store(s.cfg.Clocks.Now().Unix())
+		d := delivery{names: []string{signatureID(r.Header)}, at: s.cfg.Clocks.Now()}
+		if delay.Try(s.cfg.Log, "a delivery", func() error { handle(w, r.WithContext(ctx), d, body); return nil }) != nil {
+			http.Error(w, "failed", http.StatusInternalServerError)
+		}
 		s.cfg.Metrics.Acknowledged.Observe(time.Since(begun).Seconds())
 	}
 }

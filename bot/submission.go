@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -30,7 +31,11 @@ const submittedWithin = 2200 * time.Millisecond
 // submittedInTime handles a submission, and answers before Slack's timeout if that takes too long.
 func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	taken := make(chan *slack.ViewSubmissionResponse, 1)
-	go func() { taken <- f.submitted(ctx, p, d) }()
+	go func() {
+		if delay.Try(f.cfg.Log, "a form", func() error { taken <- f.submitted(ctx, p, d); return nil }) != nil {
+			taken <- f.pushAnswer(p.request(d), say(perhapsStored()))
+		}
+	}()
 	late := time.NewTimer(submittedWithin)
 	defer late.Stop()
 	select {

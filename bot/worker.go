@@ -54,7 +54,7 @@ func (s *Server) Work(held, more context.Context) error {
 func (w *worker) take(held, more context.Context, one work) {
 	w.turns.take(w.cfg.accountOf(one.Invocation), func(leave func()) {
 		if one.leave = leave; more.Err() == nil && (time.Since(one.at) < doubtAfter || one.piece.Mine(held)) {
-			w.handle(held, more, one)
+			_ = delay.Again(more, w.cfg.Log, "a change", func() error { w.handle(held, more, one); return nil })
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -26,7 +27,12 @@ func (r *Runner) admit(ctx context.Context, c *job) error {
 	}
 	a := &ahead{account: c.Account.Name, attack: attack}
 	var reading sync.WaitGroup
-	reading.Go(func() { a.basis, a.draft, a.err = r.cfg.Ledger.Begin(ctx, a.account, a.attack) })
+	reading.Go(func() {
+		a.err = delay.Try(r.cfg.Log, "what a change goes by", func() (err error) {
+			a.basis, a.draft, err = r.cfg.Ledger.Begin(ctx, a.account, a.attack)
+			return err
+		})
+	})
 	err := r.authorise(ctx, c)
 	if err == nil && c.Account != nil && requireNotOff(c) == nil {
 		r.loader.readService(ctx, c)

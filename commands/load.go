@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -26,11 +28,12 @@ func sideBySide[T, R any](items []T, atOnce int, do func(T) R) []R {
 	g.SetLimit(atOnce)
 	for i, item := range items {
 		g.Go(func() error {
-			done[i] = do(item)
-			return nil
+			return delay.Try(slog.Default(), "one of many", func() error { done[i] = do(item); return nil })
 		})
 	}
-	_ = g.Wait() // each result has its own error
+	if err := g.Wait(); err != nil { // each result has its own error
+		panic(err) // of one of them, where the caller's is recovered
+	}
 	return done
 }
 
@@ -143,7 +146,10 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 		defer cancel()
 	}
 	asked := l.cfg.Clocks.Now() // of an answer that a paused process reads late, what was done since is laid over it
-	got.Value, got.Err = read(reading{l, patient, account, f, n.Arg})
+	got.Err = delay.Try(l.cfg.Log, "a fact", func() (err error) {
+		got.Value, err = read(reading{l, patient, account, f, n.Arg})
+		return err
+	})
 	if ofService {
 		got.Answer, got.At = got.Value, l.cfg.onService(n.Account, asked)
 	}

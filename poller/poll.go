@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -28,7 +29,8 @@ func (e *storeError) Unwrap() error { return e.err }
 // the store does, no event is passed on and the next poll begins with loading the state again: what was saved is unknown.
 func (p *Poller) Poll(ctx context.Context) error {
 	begin := time.Now()
-	err := p.poll(ctx)
+	err := delay.Try(p.cfg.Log, "a poll", func() error { return p.poll(ctx) })
+	p.loaded = p.loaded && !errors.Is(err, delay.ErrPanic)
 	if ctx.Err() == nil {
 		if p.cfg.Polls != nil {
 			p.cfg.Polls.Observe(time.Since(begin).Seconds())

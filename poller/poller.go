@@ -56,7 +56,9 @@ func New(cfg Config) *Poller {
 func (p *Poller) Run(ctx context.Context) error {
 	defer p.reset()
 	var beside sync.WaitGroup // so that neither delays a poll
-	beside.Go(func() { p.mirror.run(ctx) })
+	beside.Go(func() {
+		_ = delay.Again(ctx, p.cfg.Log, "lists and rules", func() error { p.mirror.run(ctx); return nil })
+	})
 	defer beside.Wait()
 	failures := 0
 	for {

@@ -46,10 +46,13 @@ func (e *orderError) Error() string { return "waits for others about " + e.subje
 func (q *queue) work(held context.Context, w *queued) {
 	held = record.WithRequest(held, w.Request)
 	begun := time.Now()
-	first, err := q.turn(held, w)
-	if err == nil && first {
-		err = q.notifier.handle(held, w.Event)
-	}
+	first := false
+	err := delay.Try(q.notifier.cfg.Log, "an event", func() (err error) {
+		if first, err = q.turn(held, w); err == nil && first {
+			err = q.notifier.handle(held, w.Event)
+		}
+		return err
+	})
 	var order *orderError
 	var later *laterError
 	switch {

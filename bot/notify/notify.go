@@ -115,9 +115,12 @@ func (n *Notifier) Own(held, more context.Context, account string, unread Unread
 	n.setOwned(account, o)
 	defer n.setOwned(account, nil)
 	var all sync.WaitGroup
+	each := func(what string, do func()) {
+		all.Go(func() { _ = delay.Again(more, n.cfg.Log, what+" of "+account, func() error { do(); return nil }) })
+	}
 	all.Go(func() { o.queue.run(held, more) })
-	all.Go(func() { o.redraws.run(held, more) })
-	all.Go(func() {
+	each("cards", func() { o.redraws.run(held, more) })
+	each("summaries", func() {
 		unread.wait(more) // then it is known what is in force, and what was handed over
 		n.runSummaries(more, account)
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -161,8 +162,12 @@ func (q *queue) run(held, more context.Context) {
 	defer working.Wait()
 	defer close(q.stopping)
 	for more.Err() == nil {
-		q.load(held)
-		all, wait := q.start()
+		all, wait := []*queued(nil), redrawAgain
+		_ = delay.Try(q.notifier.cfg.Log, "events of "+q.account, func() error {
+			q.load(held)
+			all, wait = q.start()
+			return nil
+		})
 		for _, w := range all {
 			working.Go(func() { q.work(held, w) })
 		}

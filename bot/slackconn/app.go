@@ -114,7 +114,7 @@ func (s *Client) FindApp(ctx context.Context) {
 				return
 			}
 		}
-		if _, again := Again(err); !again || delay.Sleep(ctx, scopesAgain) != nil {
+		if delay.Sleep(ctx, scopesAgain) != nil {
 			return
 		}
 	}

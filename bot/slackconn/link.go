@@ -13,6 +13,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // Times of a link.
@@ -145,9 +147,9 @@ func (s *Socket) serve(ctx context.Context, l *link) {
 	read, kept := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(kept)
-		s.keepAlive(ctx, l, read)
+		_ = delay.Again(ctx, s.cfg.Log, "a link's pings", func() error { s.keepAlive(ctx, l, read); return nil })
 	}()
-	err := s.read(ctx, l)
+	err := delay.Try(s.cfg.Log, "a link", func() error { return s.read(ctx, l) })
 	close(read)
 	<-kept
 	l.begun.Wait()
@@ -249,8 +251,12 @@ func (s *Socket) handle(ctx context.Context, l *link, f frame) {
 	ack := sync.OnceFunc(func() { s.ack(l, acknowledgement{f.Envelope, answer.Load()}, begun) })
 	late := time.AfterFunc(AckWithin, ack)
 	defer late.Stop()
-	defer ack()
-	answer.Store(s.cfg.Handler.Envelope(context.WithoutCancel(ctx), Envelope{f.Envelope, f.Type, f.Payload}))
+	if delay.Try(s.cfg.Log, "an envelope", func() error {
+		answer.Store(s.cfg.Handler.Envelope(context.WithoutCancel(ctx), Envelope{f.Envelope, f.Type, f.Payload}))
+		return nil
+	}) == nil {
+		ack() // else Slack tells the person that it failed
+	}
 }
 
 // acknowledgement answers an envelope.

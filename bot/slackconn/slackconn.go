@@ -89,6 +89,9 @@ func Connect(cfg Config) *Client {
 	}
 }
 
+// Links reports whether there is an app token, which opens Socket Mode links.
+func (s *Client) Links() bool { return s.links }
+
 // Self is the token's owner. Slack is asked once.
 func (s *Client) Self(ctx context.Context) (Identity, error) {
 	s.mu.Lock()

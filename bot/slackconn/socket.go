@@ -34,6 +34,9 @@ const (
 	longestWait = time.Minute
 	lasting     = 30 * time.Second // a link that was open this long resets the pause
 	slotEvery   = time.Second      // how often a free slot is looked for
+
+	refusedAgain = 30 * time.Second // the longest pause while Slack refuses the token
+	refusedFor   = time.Minute      // from the start on, before the token is taken for a wrong one
 )
 
 // Links shares the app's Socket Mode links among all replicas.
@@ -60,6 +63,7 @@ type SocketConfig struct {
 	Slack        *Client
 	Links        Links
 	Handler      Handler
+	Alone        bool                // nothing else receives: a token that is wrong from the start is an error
 	Opens        prometheus.Counter  // attempts to open a link
 	Acknowledged prometheus.Observer // seconds from an envelope to its acknowledgement
 	Log          *slog.Logger
@@ -74,6 +78,7 @@ type Socket struct {
 	open    int    // links that can receive
 	once    bool   // there was a link
 	trouble string // why the last link could not be opened or kept
+	off     bool   // Slack said so of the app's Socket Mode
 }
 
 // NewSocket makes a Socket. It opens nothing.
@@ -81,39 +86,49 @@ func NewSocket(cfg SocketConfig) *Socket {
 	return &Socket{cfg: cfg, opener: rate.NewLimiter(rate.Every(openEvery), openBurst)}
 }
 
-// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an error if Slack refuses the
-// token for good from the beginning. A token that is refused later only ends receiving: cards are still posted, and /readyz and the log say why.
+// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token. A token that Slack refuses is tried again for ever,
+// because the same answer passes with a fault of Slack's: only where nothing else receives, and Slack has said nothing else for a minute from the start on, is
+// it an error.
 func (s *Socket) Receive(ctx context.Context) error {
 	if !s.cfg.Slack.links {
 		return nil
 	}
 	g, keep := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.keep(keep, MaxLinks) })
-	g.Go(func() error { return s.keep(keep, maxSpares) })
+	for _, most := range []int{MaxLinks, maxSpares} {
+		g.Go(func() error {
+			return delay.Again(keep, s.cfg.Log, "a link", func() error { return s.keep(keep, most) })
+		})
+	}
 	if err := g.Wait(); ctx.Err() == nil {
-		if !s.opened() {
-			return err
-		}
-		s.cfg.Log.ErrorContext(ctx, "receiving over socket mode has ended: fix it and start wafbot again", "err", err)
-		<-ctx.Done()
+		return err
 	}
 	return nil
 }
 
-// keep keeps a link open until the context ends or Slack refuses the token for good. When Slack announces a link's end, the next one is opened
-// while the old one is read to its end.
+// keep keeps a link open until the context ends, or the token is wrong. When Slack announces a link's end, the next one is opened while the old one is read to
+// its end.
 func (s *Socket) keep(ctx context.Context, most int) error {
 	var links sync.WaitGroup
 	defer links.Wait()
-	failed := 0
-	for {
-		wait := time.Duration(0)
-		if l, err := s.openLink(ctx, most); err != nil {
-			if ctx.Err() != nil || errors.Is(err, errFinal) {
+	var refused time.Time // since when Slack says nothing else; zero: it doesn't
+	for failed := 0; ; failed++ {
+		wait, longest := time.Duration(0), longestWait
+		l, err := s.openLink(ctx, most)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errRefused):
+			if refused.IsZero() {
+				refused = time.Now()
+			}
+			if s.cfg.Alone && !s.opened() && time.Since(refused) >= refusedFor {
 				return err
 			}
-			wait = retryAfter(err)
-		} else {
+			longest = refusedAgain
+		case err != nil:
+			refused, wait = time.Time{}, retryAfter(err)
+		default:
+			refused = time.Time{}
 			opened := time.Now()
 			links.Go(func() { s.serve(ctx, l) })
 			select {
@@ -124,13 +139,13 @@ func (s *Socket) keep(ctx context.Context, most int) error {
 				failed = 0
 			}
 			if l.renewed() {
+				failed = -1
 				continue
 			}
 		}
-		if err := delay.Sleep(ctx, max(wait, spread(delay.Backoff(failed, firstPause, longestWait)))); err != nil {
+		if err := delay.Sleep(ctx, max(wait, spread(delay.Backoff(failed, firstPause, longest)))); err != nil {
 			return err
 		}
-		failed++
 	}
 }
 
@@ -155,7 +170,7 @@ func (s *Socket) openLink(ctx context.Context, most int) (*link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open++
-	s.once, s.trouble = true, ""
+	s.once, s.trouble, s.off = true, "", false
 	s.cfg.Log.InfoContext(ctx, "socket mode link opened", "open", s.open)
 	return l, nil
 }
@@ -169,8 +184,8 @@ func (s *Socket) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		t, said := ExplainAppToken(err)
 		switch {
-		case slices.Contains(finalErrors, ErrorName(err)):
-			return nil, fmt.Errorf("%w: %s; %s", errFinal, t.Text, t.Fix)
+		case slices.Contains(refusals, ErrorName(err)):
+			return nil, fmt.Errorf("%w: %s; %s", errRefused, t.Text, t.Fix)
 		case said:
 			return nil, fmt.Errorf("open link: %w; %s", err, t.Fix)
 		}
@@ -179,11 +194,11 @@ func (s *Socket) dial(ctx context.Context) (*link, error) {
 	return dialLink(ctx, address)
 }
 
-// errFinal marks an error that a retry doesn't change.
-var errFinal = errors.New("slack refuses the app-level token")
+// errRefused marks an answer of Slack that a wrong token gets.
+var errRefused = errors.New("slack refuses the app-level token")
 
-// finalErrors are Slack's names of such errors.
-var finalErrors = []string{
+// refusals are Slack's names of such answers.
+var refusals = []string{
 	"not_authed", "invalid_auth", "token_expired", "token_revoked", "not_allowed_token_type", "missing_scope", "account_inactive",
 	"user_removed_from_team", "team_disabled", "no_permission", "access_denied",
 }
@@ -231,13 +246,17 @@ func (s *Socket) dropSlot(ctx context.Context, id string) {
 	}
 }
 
-// fail records and logs why there is no link.
+// fail records why there is no link, and logs it when that is another reason than before.
 func (s *Socket) fail(err error) {
-	open, _ := s.State()
-	if !errors.Is(err, errFinal) { // the caller logs errFinal
+	if open, before := s.State(); err.Error() != before {
 		s.cfg.Log.Warn("socket mode", "err", err, "open", open)
 	}
 	s.explain(err.Error())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name := ErrorName(err); name != "" {
+		s.off = name == "socket_mode_not_enabled"
+	}
 }
 
 // explain records why there is no link.
@@ -245,6 +264,13 @@ func (s *Socket) explain(trouble string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trouble = trouble
+}
+
+// Off reports whether Slack says that the app's Socket Mode is switched off: then it delivers over HTTP.
+func (s *Socket) Off() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.off
 }
 
 func (s *Socket) opened() bool {

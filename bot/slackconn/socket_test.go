@@ -1,9 +1,11 @@
 package slackconn
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // ignoring takes every envelope and does nothing.
@@ -70,6 +73,7 @@ func TestRenewedLinksAreOpenedAtOnce(t *testing.T) {
 	})
 }
 
+// A token that Slack refuses for a minute from the start on is wrong; a shorter fault of Slack's isn't it, and neither is one where HTTP receives.
 func TestARefusedTokenEndsReceiving(t *testing.T) {
 	for answer, words := range map[string]string{
 		"invalid_auth":           "slack refuses the app-level token: Slack doesn't know this token (invalid_auth); make an app token (xapp-…) with connections:write",
@@ -79,10 +83,22 @@ func TestARefusedTokenEndsReceiving(t *testing.T) {
 		"not_allowed_token_type": "(not_allowed_token_type); make an app token (xapp-…)",
 		"team_disabled":          "the workspace was disabled (team_disabled); ask an administrator",
 	} {
-		err := linked(slacktest.New(t, `{"ok":false,"error":"`+answer+`"}`, nil)).Receive(t.Context())
-		require.ErrorIs(t, err, errFinal)
-		require.ErrorContains(t, err, words)
-		require.NotContains(t, err.Error(), "secret")
+		s := slacktest.New(t, `{"ok":false,"error":"`+answer+`"}`, nil)
+		synctest.Test(t, func(t *testing.T) {
+			b, begun := linked(s), time.Now()
+			b.cfg.Alone = true
+			err := b.Receive(t.Context())
+			require.ErrorIs(t, err, errRefused)
+			require.ErrorContains(t, err, words)
+			require.NotContains(t, err.Error(), "secret")
+			require.InDelta(t, refusedFor, time.Since(begun), float64(45*time.Second), "it tries for a minute")
+			require.Greater(t, time.Since(begun), refusedFor)
+		})
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			require.NoError(t, linked(s).Receive(ctx), "HTTP receives")
+		})
 	}
 	// Anything else is tried again and again, less and less often.
 	for _, passing := range []string{"internal_error", "org_login_required"} { // the latter while the workspace is being moved
@@ -97,27 +113,75 @@ func TestARefusedTokenEndsReceiving(t *testing.T) {
 	}
 }
 
-// A token that is refused later ends receiving only: events are still posted, and /readyz says what is wrong.
-func TestATokenThatIsRevokedLaterEndsReceivingOnly(t *testing.T) {
-	s := slacktest.New(t, "", func(*websocket.Conn, bool) {})
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		b := linked(s)
-		ended := make(chan error, 1)
-		go func() { ended <- b.Receive(ctx) }()
-		time.Sleep(time.Minute)
-		require.True(t, b.opened())
-		s.Revoked.Store(true)
-		time.Sleep(10 * time.Minute)
-		opens := s.Opens.Load()
-		time.Sleep(10 * time.Minute)
-		require.Equal(t, opens, s.Opens.Load(), "it isn't asked again")
-		require.Empty(t, ended, "nothing else ends with it")
-		open, trouble := b.State()
-		require.Zero(t, open)
-		require.Contains(t, trouble, "revoked")
-		cancel()
-		require.NoError(t, <-ended)
+// Whatever Slack answers once there was a link, or answers at first for less than a minute: Slack is asked again every 30 s, the log says why once, and links are
+// back by themselves.
+func TestNoAnswerEndsReceivingForGood(t *testing.T) {
+	for _, name := range refusals {
+		s := slacktest.New(t, "", func(*websocket.Conn, bool) {})
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+			defer cancel()
+			var lines bytes.Buffer
+			b := linked(s)
+			b.cfg.Alone, b.cfg.Log = true, slog.New(slog.NewTextHandler(&lines, nil))
+			s.Refuses.Store(name)
+			ended := make(chan error, 1)
+			go func() { ended <- b.Receive(ctx) }()
+			time.Sleep(40 * time.Second)
+			_, trouble := b.State()
+			require.Contains(t, trouble, name)
+			require.Equal(t, 1, strings.Count(lines.String(), name), "at the start it is logged once")
+
+			s.Refuses.Store("")
+			time.Sleep(5 * time.Minute)
+			require.True(t, b.opened())
+			lines.Reset()
+			s.Refuses.Store(name)
+			time.Sleep(10 * time.Minute)
+			opens := s.Opens.Load()
+			time.Sleep(10 * time.Minute)
+			require.InDelta(t, 2*20, s.Opens.Load()-opens, 12, "each link is asked for every 30 s")
+			require.Equal(t, 1, strings.Count(lines.String(), name), lines.String())
+			open, trouble := b.State()
+			require.Zero(t, open)
+			require.Contains(t, trouble, name)
+			require.Empty(t, ended)
+
+			s.Refuses.Store("")
+			lines.Reset()
+			time.Sleep(time.Minute)
+			require.Contains(t, lines.String(), "socket mode link opened")
+			cancel()
+			require.NoError(t, <-ended)
+		})
+	}
+}
+
+// goingOff panics at every envelope.
+type goingOff struct{}
+
+func (goingOff) Envelope(context.Context, Envelope) *slack.ViewSubmissionResponse {
+	panic("an odd one")
+}
+
+// An envelope that makes the handler panic isn't acknowledged, so that Slack tells the person, and the link goes on.
+func TestAPanicOfAnEnvelopeEndsNothing(t *testing.T) {
+	t.Parallel()
+	acked := make(chan error, 1)
+	s := slacktest.New(t, "", func(conn *websocket.Conn, _ bool) {
+		_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"envelope_id":"e","type":"events_api"}`))
+		_ = conn.SetReadDeadline(time.Now().Add(AckWithin + time.Second))
+		_, _, err := conn.ReadMessage()
+		acked <- err
 	})
+	b := linked(s)
+	b.cfg.Handler = goingOff{}
+	before := delay.Panics()
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- b.Receive(ctx) }()
+	require.ErrorContains(t, within(t, acked), "timeout", "no acknowledgement")
+	require.Greater(t, delay.Panics(), before)
+	cancel()
+	require.NoError(t, within(t, ended))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // serveCmd runs the bot.
@@ -113,15 +114,23 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		answers = restartAnswers
 		return errRestart
 	})
-	g.Go(func() error { return unlessStopped(p.living, a.runner.Run(p.living)) })
-	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
-	g.Go(func() error { a.slack.FindApp(ctx); return nil })
-	g.Go(func() error { a.watchClocks(ctx); return nil })
-	g.Go(func() error { a.lookout.watchAccounts(ctx); return nil })
-	g.Go(func() error {
-		err := a.store.Replicas.Beat(p.living)
-		a.explain(p.living, err)
-		return unlessStopped(p.living, err)
+	again := func(in context.Context, what string, do func(context.Context) error) {
+		g.Go(func() error {
+			return unlessStopped(in, delay.Again(in, a.log, what, func() error { return do(in) }))
+		})
+	}
+	watch := func(what string, do func(context.Context)) {
+		again(ctx, what, func(ctx context.Context) error { do(ctx); return nil })
+	}
+	again(p.living, "counts", a.runner.Run)
+	watch("scopes", a.slack.LogMissingScopes)
+	watch("the app", a.slack.FindApp)
+	watch("clocks", a.watchClocks)
+	watch("accounts", a.lookout.watchAccounts)
+	again(p.living, "beats", func(ctx context.Context) error {
+		err := a.store.Replicas.Beat(ctx)
+		a.explain(ctx, err)
+		return err
 	})
 	g.Go(func() error {
 		defer close(shared)
@@ -168,8 +177,11 @@ func (p *phases) begin(limit time.Duration) {
 // share carries out changes and owns accounts, each shared among all replicas.
 func (a *app) share(p *phases) error {
 	g := errgroup.Group{}
-	g.Go(func() error { return unlessStopped(p.more, a.server.Work(p.held, p.more)) })
-	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, a.names(), a.own)) })
+	again := func(what string, do func() error) {
+		g.Go(func() error { return unlessStopped(p.more, delay.Again(p.more, a.log, what, do)) })
+	}
+	again("requests", func() error { return a.server.Work(p.held, p.more) })
+	again("shares", func() error { return a.store.Replicas.Share(p.held, p.more, a.names(), a.own) })
 	return g.Wait()
 }
 

@@ -159,7 +159,7 @@ func TestLinksOpenedWithoutRedis(t *testing.T) {
 	}()
 	w.until("a link that the bot has heard of", func() bool {
 		_, body := w.get("/readyz")
-		return strings.Contains(body, `"ingress":"socket mode"`)
+		return strings.Contains(body, `"ingress":{"socket mode":"ok`)
 	})
 	w.types("rob", "deny 198.51.100.9")
 	w.ephemeral("rob", "not done: wafbot's store (Redis) can't be reached")

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/bot/notify"
+	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/store"
@@ -47,7 +48,11 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	if a.starts.pace.Wait(more) != nil {
 		return // it ended before it was its turn
 	}
-	rebuilding, err := a.beginRebuild(more, account)
+	var rebuilding *rebuild.Rebuild
+	err := delay.Try(a.log, "a rebuild", func() (err error) {
+		rebuilding, err = a.beginRebuild(more, account)
+		return err
+	})
 	if err != nil {
 		a.rebuildFailed(more, account, err)
 		return
@@ -65,7 +70,7 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		read := make(chan struct{})
 		unread = notify.Unread{Cards: rebuilding.Cards(), Read: read}
 		g.Go(func() {
-			if err := rebuilding.Finish(more); err != nil {
+			if err := delay.Try(a.log, "a rebuild", func() error { return rebuilding.Finish(more) }); err != nil {
 				a.rebuildFailed(more, account, err)
 				giveUp()
 				return
@@ -75,12 +80,15 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	}
 	t := a.tenants[account]
 	t.paging = a.paging(t) // of this time as the owner: its notifier uses it, too
+	each := func(what string, do func()) {
+		g.Go(func() { _ = delay.Again(more, a.log, what+" of "+account, func() error { do(); return nil }) })
+	}
 	g.Go(func() { a.notifier.Own(held, more, account, unread) })
-	g.Go(func() { t.poll(more, taken) })
-	g.Go(func() { t.paging.Run(held, more) })
-	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
-	g.Go(func() { a.runner.RunLapses(more, account) })
-	g.Go(func() { a.passOn(more, account, pending, due) })
+	each("polls", func() { t.poll(more, taken) })
+	each("pages", func() { t.paging.Run(held, more) })
+	each("changes that are due", func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
+	each("changes that lapse", func() { a.runner.RunLapses(more, account) })
+	each("what there is to do", func() { a.passOn(more, account, pending, due) })
 	g.Wait()
 }
 

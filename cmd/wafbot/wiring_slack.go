@@ -48,16 +48,10 @@ func (a *app) open() {
 	})
 }
 
-// receive receives over Socket Mode until the context ends. If Slack refuses the token, the process ends only if it
-// receives nothing else.
+// receive receives over Socket Mode until the context ends, or the app token is wrong.
 func (a *app) receive(ctx context.Context) error {
-	switch err := a.server.Receive(ctx); {
-	case err == nil:
-		return nil
-	case a.cfg.Slack.SigningSecret != "":
-		a.log.Error("no socket mode, clicks come over http only", "err", err)
-		return nil
-	default:
+	if err := a.server.Receive(ctx); err != nil {
 		return fmt.Errorf("socket mode: %w; run wafbot doctor for details", err)
 	}
+	return nil
 }

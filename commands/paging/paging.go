@@ -14,6 +14,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
@@ -230,7 +231,7 @@ func (p *Paging) roundOf(ctx context.Context, route string, all []candidate) {
 	for _, c := range all {
 		g.Go(func() error {
 			defer p.release(c.id)
-			return p.step(ctx, c)
+			return delay.Try(p.cfg.Log, "a page", func() error { return p.step(ctx, c) })
 		})
 	}
 	err := g.Wait()

@@ -32,7 +32,7 @@ var floors = []floor{
 	{"internal/clock", nil, "the time is the same for every package, so it stands below everything", nil},
 	{"internal/delay", nil, "waiting before another try is the same for every package", nil},
 	{"internal/version", nil, "which build this is depends on nothing that is built", nil},
-	{"internal/metrics", []string{"internal/version"}, "what is measured is named in one place, which knows nothing of how it comes about", nil},
+	{"internal/metrics", []string{"internal/delay", "internal/version"}, "what is measured is named in one place, which knows nothing of how it comes about", nil},
 	{"internal/nearest", nil, "it knows words alone: the grammar and the configuration ask which one was meant", nil},
 	{"internal/text", nil, "text that is safe by construction is used everywhere, so it stands below everything", nil},
 	{"apiclient", []string{"internal/delay", "internal/text"}, "only this package knows the service's JSON, and it knows nothing of what wafbot does with it", nil},

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/version"
 )
 
@@ -61,6 +62,10 @@ func New() *Metrics {
 	m.NotifyFailures = m.counter("notify_failures_total", "Attempts to notify an event that failed and are repeated.").WithLabelValues()
 	m.Polls = m.histogram("poll_duration_seconds", "How long polls took that this replica made, failed ones too.", prometheus.ExponentialBuckets(0.05, 2.5, 10), "account")
 	m.Changes = m.counter("changes_total", "Entries of the audit log that this replica made, by verb and outcome: done, half, failed, unknown (perhaps done), refused, nothing, dry_run, asked, waiting, approved, overridden, rejected, closed, expired.", "verb", "outcome")
+	const panics = "Panics that were recovered in this process. Each is a fault of wafbot's, and in its log."
+	m.counted.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: m.define("panics_total", "counter", panics, nil), Help: panics}, func() float64 {
+		return float64(delay.Panics())
+	}))
 	m.Pages = m.counter("pager_calls_total", "Calls of pagers, and resolved calls, by outcome: taken, failed (and tried again), refused.", "account", "outcome")
 	return m
 }

@@ -46,7 +46,7 @@ func TestDocsHaveTheTableOfMetrics(t *testing.T) {
 func everything(context.Context) State {
 	n, yes, d := 3, true, time.Minute
 	q := Queue{Waiting: 2, Age: time.Minute}
-	return State{Config: &Config{Loaded: true}, SlackUp: true, SocketLinks: 2, RedisUp: true, Replicas: &n, Requests: &q, RedisClock: &d, ServiceClock: &d, Accounts: []Account{
+	return State{Config: &Config{Loaded: true}, SlackUp: true, Receiving: true, SocketLinks: &n, RedisUp: true, Replicas: &n, Requests: &q, RedisClock: &d, ServiceClock: &d, Accounts: []Account{
 		{Name: "acme", Interval: 15 * time.Second, Owned: true, Polled: true, Reachable: true, LastGood: time.UnixMilli(1500), Attacks: 7, Capped: true, PermissionLost: &yes, Events: q, StaleCards: q, Approvals: &q},
 		{Name: "globex", Interval: 15 * time.Second},
 	}}

@@ -10,7 +10,8 @@ import (
 // State is how a replica is when it is asked. What isn't known is left out of /metrics: nil, and the zero time.
 type State struct {
 	SlackUp      bool // Slack takes the bot's token
-	SocketLinks  int  // that can receive
+	Receiving    bool // Slack can deliver
+	SocketLinks  *int // that can receive; nil: there is no app token
 	RedisUp      bool
 	Replicas     *int           // that live, this one among them
 	Requests     *Queue         // of all replicas
@@ -75,7 +76,12 @@ func gauges() []gauge {
 			}
 		}},
 		{"slack_up", "1 if Slack answers and takes the bot's token; else 0.", nil, func(s State, set set) { set(one(s.SlackUp)) }},
-		{"socket_links", "Socket Mode links that can receive.", nil, func(s State, set set) { set(float64(s.SocketLinks)) }},
+		{"receiving", "1 if Slack can deliver clicks and commands to this replica, over HTTP or Socket Mode; else 0.", nil, func(s State, set set) { set(one(s.Receiving)) }},
+		{"socket_links", "Socket Mode links that can receive. Left out where there is no app token.", nil, func(s State, set set) {
+			if s.SocketLinks != nil {
+				set(float64(*s.SocketLinks))
+			}
+		}},
 		{"clock_offset_seconds", "How far a clock is ahead of this machine's: Redis', and of the services' the one that is farthest from it. Left out until it was read.", []string{"against"}, func(s State, set set) {
 			if s.RedisClock != nil {
 				set(s.RedisClock.Seconds(), "redis")

@@ -19,8 +19,8 @@ import (
 type End struct {
 	*httptest.Server
 	Opens   atomic.Int64
-	Unknown atomic.Bool // auth.test fails
-	Revoked atomic.Bool // the app token is revoked
+	Unknown atomic.Bool  // auth.test fails
+	Refuses atomic.Value // the error's name, with which apps.connections.open fails; "": it doesn't
 
 	Greeting func(conn *websocket.Conn) // nil: hello
 
@@ -33,6 +33,7 @@ type End struct {
 func New(t *testing.T, answer string, serve func(conn *websocket.Conn, first bool)) *End {
 	t.Helper()
 	s := &End{shown: map[string][]string{}}
+	s.Refuses.Store("")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/auth.test", func(w http.ResponseWriter, _ *http.Request) {
 		if s.Unknown.Load() {
@@ -50,8 +51,8 @@ func New(t *testing.T, answer string, serve func(conn *websocket.Conn, first boo
 	mux.HandleFunc("/api/apps.connections.open", func(w http.ResponseWriter, _ *http.Request) {
 		n := s.Opens.Add(1)
 		switch {
-		case s.Revoked.Load():
-			_, _ = io.WriteString(w, `{"ok":false,"error":"token_revoked"}`)
+		case s.Refuses.Load() != "":
+			_, _ = fmt.Fprintf(w, `{"ok":false,"error":%q}`, s.Refuses.Load())
 			return
 		case answer != "":
 			_, _ = io.WriteString(w, answer)
