@@ -10,7 +10,7 @@ SOAK_FOR     ?= 10m
 ABUSE_TIMES  ?= 20
 VERSIONS_FOR ?= 20s
 
-.PHONY: test short lint bench fuzz chaos versions soak abuse pictures build tools image image-test helm-test conformance release install-test alerts scale
+.PHONY: test short lint bench fuzz chaos versions crowded soak abuse pictures build tools image image-test helm-test conformance release install-test alerts scale
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$$(./scripts/ldflags)" -o bin/wafbot ./cmd/wafbot
@@ -54,6 +54,9 @@ fuzz: ## each fuzz test for FUZZTIME
 chaos: tools ## CHAOS_FOR (5m) of faults in each round, CHAOS_ROUNDS (1) of each mix, the first with CHAOS_SEED (the time); a fault at every step; wrong clocks; restarts in place
 	./scripts/test -v -run 'TestChaos|TestSteps|TestReplicasWithWrongClocks|TestRestartsInPlace' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel,tls,reshard,outside \
 		-chaos.for=$(CHAOS_FOR) -chaos.rounds=$(CHAOS_ROUNDS) -chaos.seed=$(CHAOS_SEED) -chaos.clocks -chaos.restarts=20
+
+crowded: ## tests in which people or replicas act at the same moment, COUNT (1500) times each, EACH (300) seconds at most, on 8 threads beside two busy loops
+	./scripts/crowded
 
 versions: tools ## over a new version of the state and back, while people click, with VERSIONS_FOR (20s) between two steps
 	$(GO) test -v -run TestTwoVersions -count 1 -timeout 0 ./internal/chaos -args -chaos.versions=$(VERSIONS_FOR) -chaos.seed=$(CHAOS_SEED)

@@ -78,6 +78,8 @@ func (n crowdNet) RoundTrip(r *http.Request) (*http.Response, error) {
 	if lost || r.Context().Err() != nil && !unanswered {
 		return nil, errors.New("connection refused")
 	}
+	moment(r.Context())
+	defer moment(r.Context())
 	answer, err := n.inProcess.RoundTrip(r)
 	if unanswered {
 		return nil, errors.New("connection reset")

@@ -481,6 +481,8 @@ func (l line) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if l.cut(ctx, cmd) {
 			return errAway
 		}
+		moment(ctx)
+		defer moment(ctx)
 		return next(ctx, cmd)
 	}
 }
@@ -491,6 +493,8 @@ func (l line) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		if l.cut(ctx, cmds...) {
 			return errAway
 		}
+		moment(ctx)
+		defer moment(ctx)
 		return next(ctx, cmds)
 	}
 }

@@ -116,7 +116,7 @@ func approved(p *play, e *evidence) []string {
 	wrong, calls, cards, entries := stands(1, 0)(p, e), 0, 0, 0
 	for _, m := range e.Messages {
 		text := m.says()
-		if strings.Contains(text, "*approved* by Rob Diaz") && strings.Contains(text, ": done") {
+		if strings.Contains(text, "*approved* by ") && strings.Contains(text, ": done") {
 			cards++
 			if strings.Contains(text, `U0ANN0001\u003e Deny`) {
 				calls++

@@ -80,7 +80,7 @@ func (p *play) add(binary string, trap *trap) *replica {
 slack: {bot_token: %s, signing_secret: %s, api_url: "%s/slack/api/"}
 redis: {url: "redis://%s/0"}
 sources: []
-policy: {changes: on, admins: [U0ANN0001], responders: [U0ROB0002], durations: {mode: %s}}
+policy: {changes: on, admins: [U0ANN0001], responders: [U0ROB0002, U0VIC0003], durations: {mode: %s}}
 accounts:
   - {name: acme, api_url: "%s/service", token: sandbox-token-acme, client_id: 5, channel: C0WAF0001, poll_interval: 500ms, storm: {over: %d}, routes: [{match: {kind: incident, type: xss}, channel: %s}, {match: {min_hits: 1}}]}
 `, p.world.env["WAFBOT_SLACK_BOT_TOKEN"], p.world.env["WAFBOT_SLACK_SIGNING_SECRET"], tap.world, tap.redis, modeFor, tap.world, stormOver, elsewhere)

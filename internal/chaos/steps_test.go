@@ -22,7 +22,8 @@ var (
 	worlds = flag.Int("chaos.worlds", 16, "how many worlds there are at a time")
 )
 
-// TestSteps plays each story once, and again for each step in it: there the replica is killed, or stopped for so long that it loses what it holds.
+// TestSteps plays each story once, and again for each step in it: there the replica is killed, or stopped for so long that it loses what it holds; or, where
+// another one waits for what it decided, held up alone in this one call.
 func TestSteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts redis-server, and takes a while")
@@ -60,7 +61,7 @@ func (c *campaign) strikeAll(s story, sum *tally) {
 	c.run(s.name, func(t *testing.T) { steps = s.record(t, c.binary) })
 	sum.steps = len(steps)
 	var plays sync.WaitGroup
-	for _, one := range some(s, strikesAt(steps)) {
+	for _, one := range some(s, strikesAt(steps, s.blows())) {
 		plays.Go(func() {
 			c.run(s.name+": "+one.String(), func(t *testing.T) {
 				o := s.play(t, c.binary, one)
@@ -72,11 +73,19 @@ func (c *campaign) strikeAll(s story, sum *tally) {
 	plays.Wait()
 }
 
-// strikesAt lists all strikes at these steps.
-func strikesAt(all []step) (found []strike) {
+// blows are those that the story is played with.
+func (s story) blows() []blow {
+	if s.two {
+		return []blow{heldUp, killed, restarted, stopped}
+	}
+	return []blow{killed, restarted, stopped}
+}
+
+// strikesAt lists all strikes with these blows at these steps.
+func strikesAt(all []step, blows []blow) (found []strike) {
 	for _, one := range all {
 		for _, m := range []moment{before, after} {
-			for _, b := range []blow{killed, restarted, stopped} {
+			for _, b := range blows {
 				found = append(found, strike{one, m, b})
 			}
 		}
@@ -182,11 +191,11 @@ func (s strike) column() string { return string(s.moment) + " " + string(s.blow)
 func table(all []*tally) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\t\tkilled\t\trestarted\t\tstopped\t\tnever\t\t\twrong")
-	fmt.Fprintln(w, "story\tsteps\tbefore\tafter\tbefore\tafter\tbefore\tafter\tcame\tlost\ttwice\totherwise")
+	fmt.Fprintln(w, "\t\tkilled\t\trestarted\t\tstopped\t\theld up\t\tnever\t\t\twrong")
+	fmt.Fprintln(w, "story\tsteps"+strings.Repeat("\tbefore\tafter", 4)+"\tcame\tlost\ttwice\totherwise")
 	for _, one := range all {
 		fmt.Fprintf(w, "%s\t%d", one.story, one.steps)
-		for _, bl := range []blow{killed, restarted, stopped} {
+		for _, bl := range []blow{killed, restarted, stopped, heldUp} {
 			for _, m := range []moment{before, after} {
 				fmt.Fprintf(w, "\t%d", one.done[strike{moment: m, blow: bl}.column()])
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -16,6 +17,7 @@ type story struct {
 	wrong func(p *play, e *evidence) (what []string) // what isn't yet as it should be in the end
 	apart bool                                       // another replica than the account's owner carries it out
 	long  bool                                       // each play takes most of a minute: only where all strikes are tried
+	two   bool                                       // the second of two meets what the first decides, on another replica once that is struck
 }
 
 // stories are all of them.
@@ -36,6 +38,10 @@ func stories() []story {
 		{name: "contain, by another one than watches", eve: shown, act: contains, wrong: stands(1, 1), apart: true},
 		{name: "ack", eve: shown, act: func(p *play) { p.types("ack attack=" + p.attack) }, wrong: stands(0, 0)},
 		{name: "an approval", eve: asked(forever), act: approve, wrong: approved},
+		{name: "an approval by two", eve: asked(forever), act: both(approve, approveToo), wrong: approved, two: true},
+		{name: "deny by two", eve: shown, act: both(types("ann", denial), types("rob", denial)), wrong: stands(1, 0), two: true},
+		{name: "deny, delivered again", eve: shown, act: both(types("ann", denial), (*play).again), wrong: stands(1, 0), two: true},
+		{name: "patch by two", eve: shown, act: both(types("ann", patch), types("rob", patch)), wrong: stands(0, 1), two: true},
 		{name: "undo of a denial", eve: done("deny "), act: undoes, wrong: stands(0, 0)},
 		{name: "undo of a denial, until it was looked whether the entry went", eve: done("deny "), act: undoes, wrong: verified, long: true},
 		{name: "undo of a patch", eve: done("patch"), act: undoes, wrong: stands(0, 0)},
@@ -70,6 +76,40 @@ func undoes(p *play) {
 	var line string
 	p.await("a button undo", func() bool { line = p.button("undo "); return line != "" })
 	p.types(line)
+}
+
+// both has a second person act when the first one's replica is struck, or soon after the first: then on the same replica.
+func both(first, second func(p *play)) func(p *play) {
+	return func(p *play) {
+		first(p)
+		select {
+		case <-p.trap.begun:
+		case <-time.After(holdFor / 2):
+		}
+		second(p)
+	}
+}
+
+func denial(p *play) string { return "deny " + source + " for=1h attack=" + p.attack }
+
+func patch(p *play) string { return "patch attack=" + p.attack }
+
+func types(name string, line func(p *play) string) func(p *play) {
+	return func(p *play) {
+		p.typesAs(name, map[string]string{"ann": "U0ANN0001", "rob": "U0ROB0002"}[name], line(p))
+	}
+}
+
+// again delivers the last request again.
+func (p *play) again() {
+	p.mu.Lock()
+	q := p.requests[len(p.requests)-1]
+	p.mu.Unlock()
+	p.await("delivered again", func() bool {
+		var d delivery
+		err := p.world.post(fmt.Sprintf("/slack/deliveries/%d/replay", q.Delivery), struct{}{}, &d)
+		return err == nil && d.acknowledged()
+	})
 }
 
 func clicks(begins string) func(p *play) { return func(p *play) { p.click(begins) } }
@@ -137,6 +177,8 @@ func (p *play) waits() string {
 }
 
 func approve(p *play) { p.typesAs("rob", "U0ROB0002", "approve "+p.waits()) }
+
+func approveToo(p *play) { p.typesAs("vic", "U0VIC0003", "approve "+p.waits()) }
 
 func denied(p *play) {
 	asked(countries)(p)

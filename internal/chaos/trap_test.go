@@ -34,7 +34,11 @@ const (
 	killed    blow = "killed, another goes on"
 	restarted blow = "killed and restarted"
 	stopped   blow = "stopped, another goes on, woken"
+	heldUp    blow = "held up, another goes on" // the one call: what else it does goes on, and it keeps what it holds
 )
+
+// holdFor is less than a call to Redis may take, and more than another replica needs to meet what the one that is held up has decided.
+const holdFor = 700 * time.Millisecond
 
 // stopFor is longer than a lease lasts and its successor needs to take it.
 const stopFor = 6 * time.Second
@@ -113,7 +117,11 @@ func (t *trap) hit(kind string, n int, m moment) bool {
 		return true
 	}
 	defer close(t.struck)
-	if t.strike.blow == stopped {
+	switch t.strike.blow {
+	case heldUp:
+		pause(context.Background(), holdFor)
+		return true
+	case stopped:
 		t.target.pause()
 		pause(context.Background(), stopFor)
 		t.target.resume()
