@@ -2,7 +2,8 @@ package apiclient
 
 import "fmt"
 
-// Foreign is how many records of other clients the service's answers held. They are dropped, and their listing or change fails with Foreign.
+// Foreign is how many records of other clients the service's answers held. They are dropped, and their listing or
+// change fails with Foreign.
 func (c *Client) Foreign() int64 { return c.foreign.Load() }
 
 // notOwn is the error of a record that names another client than the account's; nil: it is the account's, or names none.

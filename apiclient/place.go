@@ -11,13 +11,16 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// hostNames makes the ASCII form of a host as browsers do. Underscores are no letters of host names, but hosts have them.
+// hostNames makes the ASCII form of a host as browsers do. Underscores are no letters of host names, but hosts
+// have them.
 var hostNames = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.StrictDomainName(false))
 
-// CleanHost is a host as requests name it: ASCII, lower case, without a dot at its end or the port that its scheme has anyway.
+// CleanHost is a host as requests name it: ASCII, lower case, without a dot at its end or the port that its scheme
+// has anyway.
 func CleanHost(host string) (string, error) {
 	name, port := host, ""
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && (!strings.Contains(host[:i], ":") || strings.HasSuffix(host[:i], "]")) {
+	i := strings.LastIndexByte(host, ':')
+	if i >= 0 && (!strings.Contains(host[:i], ":") || strings.HasSuffix(host[:i], "]")) {
 		name, port = host[:i], host[i:]
 	}
 	if port == ":80" || port == ":443" {
@@ -33,8 +36,9 @@ func CleanHost(host string) (string, error) {
 	return strings.ToLower(strings.TrimSuffix(name, ".") + port), nil
 }
 
-// CleanPath is a path as rules see it: percent-decoded, each slash once, without "." and "..". It refuses what no condition says then: an encoded
-// character that means something else where it stands in a path, and bytes that are no text.
+// CleanPath is a path as rules see it: percent-decoded, each slash once, without "." and "..". It refuses what no
+// condition says then: an encoded character that means something else where it stands in a path, and bytes that are
+// no text.
 func CleanPath(written string) (string, error) {
 	clean, err := url.PathUnescape(written)
 	if err != nil { // a % that stands for itself

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// TooLong names the records that the listings last skipped because each alone makes an answer too long; "" if there are none.
+// TooLong names the records that the listings last skipped because each alone makes an answer too long; "" if there
+// are none.
 func (c *Client) TooLong() string {
 	var all []string
 	c.skipped.Range(func(listing, places any) bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Place is a host and a path in the form in which requests reach the rules, either of which may be "". Where something else was written, a warning
-// shows both: who asks may mean other requests than a rule for that would match.
+// Place is a host and a path in the form in which requests reach the rules, either of which may be "". Where something
+// else was written, a warning shows both: who asks may mean other requests than a rule for that would match.
 func Place(host, path string) (apiclient.Scope, []refusal.Warning, error) {
 	var s apiclient.Scope
 	var err error
@@ -27,7 +27,8 @@ func Place(host, path string) (apiclient.Scope, []refusal.Warning, error) {
 	if same {
 		return s, nil, nil
 	}
-	return s, []refusal.Warning{{Text: text.New("requests to ", refusal.Typed(written), " reach the rules as ", refusal.Typed(clean), ": it is for that")}}, nil
+	both := text.New("requests to ", refusal.Typed(written), " reach the rules as ", refusal.Typed(clean), ": it is for that")
+	return s, []refusal.Warning{{Text: both}}, nil
 }
 
 // Unsaid refuses a place that no rule can name.
