@@ -117,7 +117,8 @@ for i = 2, #KEYS do
 end
 return names`)
 
-// setAside sets aside what can't be read: of keys what holds a wrong kind of value, or, of one key, a text, in that field if it is a hash.
+// setAside sets aside what can't be read: of keys what holds a wrong kind of value, or, of one key, a text, in that field if it is a hash. done reports that what failed
+// because of it may be sent again; another replica may have been faster.
 func (s *client) setAside(ctx context.Context, keys []string, unread ...any) (done bool) {
 	if len(keys) == 0 {
 		return false
@@ -129,7 +130,7 @@ func (s *client) setAside(ctx context.Context, keys []string, unread ...any) (do
 	if len(names) > 0 {
 		s.damaged(names)
 	}
-	return err == nil && len(names) > 0 && !slices.Contains(names, keyOf(keys[0], "attacks")) // without them an account looks as if it was never polled
+	return err == nil && !slices.Contains(names, keyOf(keys[0], "attacks")) // without them an account looks as if it was never polled
 }
 
 // Damaged is what was set aside, also of these accounts, as KEY or KEY FIELD, as far as it can be read.
