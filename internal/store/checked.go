@@ -90,7 +90,8 @@ local function put(name, value)
   if #held >= tonumber(ARGV[2]) then redis.call('HDEL', KEYS[1], held[1]) end
   redis.call('HSET', KEYS[1], name, value)
   redis.call('PEXPIRE', KEYS[1], ARGV[1])
-  if ({epoch = 1, attacks = 1, cards = 1, changes = 1})[string.match(name, '}:(%l+)$')] then -- whoever takes the account next rebuilds it
+  local of, field = string.match(name, '}:([%l_]+)(.*)$')
+  if ({epoch = 1, attacks = 1, last_good = 1})[of] or ({cards = 1, changes = 1})[of] and field == '' then -- its next owner rebuilds it: else it would post again
     local account = string.match(name, '^.-}:')
     redis.call('DEL', account .. 'epoch', account .. 'lease')
   end
@@ -116,7 +117,8 @@ for i = 2, #KEYS do
 end
 return names`)
 
-// setAside sets aside what can't be read: of keys what holds a wrong kind of value, or, of one key, a text, in that field if it is a hash.
+// setAside sets aside what can't be read: of keys what holds a wrong kind of value, or, of one key, a text, in that field if it is a hash. done reports that what failed
+// because of it may be sent again; another replica may have been faster.
 func (s *client) setAside(ctx context.Context, keys []string, unread ...any) (done bool) {
 	if len(keys) == 0 {
 		return false
@@ -128,7 +130,7 @@ func (s *client) setAside(ctx context.Context, keys []string, unread ...any) (do
 	if len(names) > 0 {
 		s.damaged(names)
 	}
-	return err == nil && len(names) > 0
+	return err == nil && !slices.Contains(names, keyOf(keys[0], "attacks")) // without them an account looks as if it was never polled
 }
 
 // Damaged is what was set aside, also of these accounts, as KEY or KEY FIELD, as far as it can be read.

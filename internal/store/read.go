@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // decode reads a text that a key holds, in that field or as that member, if it has any, as JSON. What can't be read is set aside, and counts as not there.
@@ -146,11 +149,18 @@ func ask[T any](q *questions, answer *redis.StringCmd, into *T, what string) {
 // askTime has an answer's Unix ms be read when it is there.
 func (q *questions) askTime(answer *redis.StringCmd, into *time.Time, what string) {
 	q.read = append(q.read, func() error {
-		ms, err := value[int64](q.client, answer, what)
-		if ms != 0 {
-			*into = time.UnixMilli(ms).UTC()
+		text, err := word(answer, what)
+		if text == "" {
+			return err
 		}
-		return err
+		ms, err := strconv.ParseInt(text, 10, 64)
+		if err != nil { // else it would look as if there never was one
+			key, field := asked(answer)
+			q.setAside(context.Background(), []string{key}, field, text)
+			return fmt.Errorf("read %s: %w", what, refusal.ErrDamaged)
+		}
+		*into = time.UnixMilli(ms).UTC()
+		return nil
 	})
 }
 
