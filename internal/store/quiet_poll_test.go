@@ -49,6 +49,9 @@ func (*quiet) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.R
 	return func(func(apiclient.Rule, error) bool) {}
 }
 
+// Foreign implements poller.API.
+func (*quiet) Foreign() int64 { return 0 }
+
 // Muted implements poller.Preferences.
 func (q *quiet) Muted(ctx context.Context, account string) (func(apiclient.Attack) bool, error) {
 	all, err := q.store.Triage.OwnedMutes(ctx, account)
