@@ -39,6 +39,9 @@ func TestTheSameOverBothWays(t *testing.T) {
 		answer := w.ephemeral("rob", "First hit").Plain()
 		require.Equal(t, 1, strings.Count(answer, "the partner's scanner"), answer)
 		require.Equal(t, 1, strings.Count(answer, "seen"), answer)
+		w.types("rob", "note attack="+card.id()+" last") // whatever was answered twice came before
+		card.says("3 notes under Details")
+		require.Len(t, w.ephemerals("rob", "First hit"), 1)
 		w.until("the thread says who has it", func() bool { return len(card.replies("takes this attack over")) > 0 })
 		require.Len(t, card.replies("takes this attack over"), 1)
 	})

@@ -148,13 +148,13 @@ const healthTimeout = time.Second
 func (a *app) Health(account string) (call.PollHealth, bool) {
 	if p := a.tenants[account].poller; p != nil {
 		if h := p.Health(); h.Known() {
-			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped}, true
+			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, Link: a.server.Trouble()}, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	last, err := a.store.Attacks.LastPoll(ctx, account)
-	return call.PollHealth{LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From, Capped: last.Cap.Says()}, err == nil && !last.LastGood.IsZero()
+	return call.PollHealth{LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From, Capped: last.Cap.Says(), Link: a.server.Trouble()}, err == nil && !last.LastGood.IsZero()
 }
 
 // redisAway logs once that Redis can't be reached, and once that it can again.
