@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slack-go/slack"
 	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -153,7 +152,7 @@ func (c checkup) reach(ctx context.Context, what, address string) []Finding {
 	return []Finding{{"host", to, OK, what + " can be reached", ""}}
 }
 
-func (c checkup) apiHost() string { return hostOf(cmp.Or(c.cfg.Slack.APIURL, slack.APIURL)) }
+func (c checkup) apiHost() string { return hostOf(c.cfg.Slack.APIURL) }
 
 // hosts are those that must be reachable, with those that Slack named.
 func (c checkup) hosts(named ...string) []string {
