@@ -28,10 +28,10 @@ type ingress struct {
 func (in *ingress) command(ctx context.Context, d delivery, get func(field string) string) {
 	channel := get("channel_id")
 	req := request{
-		Channel: channel, ResponseURL: get("response_url"), Trigger: get("trigger_id"), names: d.names,
+		Channel: channel, ResponseURL: get("response_url"), Trigger: get("trigger_id"), names: d.namedBy("command", get("trigger_id")),
 		Invocation: call.Invocation{
 			ID: d.names[0], At: d.at, Account: in.accountIn(channel),
-			Actor: record.Actor{ID: get("user_id"), Team: get("team_id"), Name: get("user_name"), Via: record.ViaSlash},
+			Actor: record.Actor{ID: get("user_id"), Team: cmp.Or(get("team_id"), "unknown"), Name: get("user_name"), Via: record.ViaSlash},
 		},
 	}
 	if in.foreign(ctx, get("api_app_id")) {
@@ -170,7 +170,7 @@ func (p payload) request(d delivery) request {
 	req := request{
 		Channel: cmp.Or(p.Channel.ID, p.Container.ChannelID), MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
 		Home:       p.View.Type == "home",
-		names:      d.names,
+		names:      d.namedBy(p.Type, p.Trigger),
 		Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: actor},
 		Trigger:    p.Trigger,
 	}

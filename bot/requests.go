@@ -26,6 +26,14 @@ type delivery struct {
 	at    time.Time
 }
 
+// namedBy are its names, with the one that it has over either way in: Slack makes a trigger for each command and each click.
+func (d delivery) namedBy(kind, trigger string) []string {
+	if trigger == "" {
+		return d.names
+	}
+	return append(slices.Clip(d.names), kind+" "+trigger)
+}
+
 // workVersion is the version of stored requests. A replica reads every version up to its own.
 const workVersion = 1
 

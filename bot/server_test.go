@@ -22,6 +22,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -238,4 +239,60 @@ func TestReadinessShowsSlackAsItIsNow(t *testing.T) {
 	b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
 	require.Equal(t, http.StatusOK, w.Code, "Slack's state is in the body only")
 	require.Contains(t, w.Body.String(), `"slack":"can't be used: Slack has a fault of its own (internal_error)"`)
+}
+
+// With an app token Slack uses Socket Mode: that HTTP is open says nothing, unless Slack says that Socket Mode is off, or sent a request lately.
+func TestReadinessIsOfWhatSlackUses(t *testing.T) {
+	ready := func(b *Server) (int, string) {
+		w := httptest.NewRecorder()
+		b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+		return w.Code, w.Body.String()
+	}
+	refused := func(name string) *Server {
+		s := slacktest.New(t, "", nil)
+		s.Refuses.Store(name)
+		b := linkedBot(s)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Receive(ctx) }()
+		require.Eventually(t, func() bool { return b.Trouble() != "" }, time.Minute, 10*time.Millisecond)
+		cancel()
+		require.NoError(t, <-ended)
+		return b
+	}
+	b := refused("invalid_auth")
+	status, body := ready(b)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, body, `"http":"unused: the app has Socket Mode"`)
+	require.Contains(t, body, `"socket mode":"nothing can be received: slack refuses the app-level token`)
+	require.Nil(t, b.state(t.Context()).Accounts)
+	require.False(t, b.state(t.Context()).Receiving)
+	require.Zero(t, *b.state(t.Context()).SocketLinks)
+
+	deliverEvent(t, b, "Ev1", wrote("U0ROB", "1795000000.000100", "status"))
+	status, body = ready(b)
+	require.Equal(t, http.StatusOK, status, "Slack sent something")
+	require.Contains(t, body, `"http":"ok"`)
+	b.sent.Store(time.Now().Add(-overHTTP).Unix())
+	status, _ = ready(b)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+
+	status, body = ready(refused("socket_mode_not_enabled"))
+	require.Equal(t, http.StatusOK, status, "Slack says that it uses HTTP")
+	require.Contains(t, body, `"http":"ok"`)
+}
+
+// What panics in a delivery over HTTP is answered with an error, of which Slack tells the person, and counted.
+func TestAPanicOfADeliveryIsAnswered(t *testing.T) {
+	t.Parallel()
+	b := linkedBot(slacktest.New(t, "", nil))
+	before := delay.Panics()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/slack/events", strings.NewReader("{}"))
+	stamp := strconv.FormatInt(time.Now().Unix(), 10)
+	r.Header.Set(headerTimestamp, stamp)
+	r.Header.Set(headerSignature, sign(signingSecret, stamp, "{}"))
+	b.signed(func(http.ResponseWriter, *http.Request, delivery, []byte) { panic("odd") })(w, r)
+	require.Equal(t, http.StatusInternalServerError, w.Code)
+	require.Greater(t, delay.Panics(), before)
 }

@@ -202,7 +202,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		require.Error(t, err)
 		_, _, err = s.History(t.Context(), slackconn.HistoryQuery{Channel: "C1"})
 		require.Error(t, err)
-		require.Error(t, s.TrySocket(t.Context()))
+		_, err = s.TrySocket(t.Context())
+		require.Error(t, err)
 		require.Error(t, s.Respond(t.Context(), end.URL, &slack.WebhookMessage{}))
 		require.Zero(t, asked.Load(), "%d", status)
 	}

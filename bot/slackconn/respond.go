@@ -2,12 +2,15 @@ package slackconn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/slack-go/slack"
 )
@@ -20,6 +23,23 @@ var errNotSlack = errors.New("the response URL is on another host than Slack's")
 
 // errUsedUp says that a response URL takes no more answers: it takes five, within half an hour.
 var errUsedUp = errors.New("the response URL takes no answer")
+
+// silentAgain is how long response URLs aren't used after one got no answer in time: each would hold an answer up for as long.
+const silentAgain = 5 * time.Minute
+
+var errSilent = errors.New("its host gave no answer lately")
+
+// Responses is where response URLs lead: Slack's hooks, GovSlack's, or the host of another slack.api_url.
+func Responses(apiURL string) string {
+	api, err := url.Parse(cmp.Or(apiURL, slack.APIURL))
+	if err != nil || api.Hostname() == "slack.com" {
+		return "https://" + responseHost
+	}
+	if api.Hostname() == "slack-gov.com" {
+		return "https://hooks." + api.Host
+	}
+	return api.Scheme + "://" + api.Host
+}
 
 // Respond posts to a request's response URL, if that is Slack's. An error in the body fails too, also with status 200, which slack-go would take for success.
 func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
@@ -34,8 +54,15 @@ func (s *Client) Respond(ctx context.Context, address string, msg *slack.Webhook
 	if !s.answersAt(req.URL) {
 		return fmt.Errorf("use response address: %w", errNotSlack)
 	}
+	if time.Now().UnixMilli() < s.silent.Load() {
+		return fmt.Errorf("use response address: %w", errSilent)
+	}
 	req.Header.Set("Content-Type", "application/json")
 	res, err := s.http.Do(req)
+	if late := net.Error(nil); errors.As(err, &late) && late.Timeout() && ctx.Err() == nil {
+		s.silent.Store(time.Now().Add(silentAgain).UnixMilli())
+		s.log.ErrorContext(ctx, "the host of response URLs gives no answer: people are answered without", "host", req.URL.Host, "again", silentAgain)
+	}
 	if err != nil {
 		return fmt.Errorf("use response address: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,6 +37,8 @@ type Client struct {
 	token apiclient.Secret
 	url   string // of the Web API, ends with a slash
 	links bool   // there is an app token
+
+	silent atomic.Int64 // until when response URLs aren't used, Unix ms
 
 	people People
 	log    *slog.Logger

@@ -212,13 +212,13 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// TrySocket checks the app token: it asks for the address of a Socket Mode link, and doesn't connect, so that none of the app's ten links is
-// taken (apps.connections.open).
-func (s *Client) TrySocket(ctx context.Context) error {
-	if _, _, err := s.api.StartSocketModeContext(ctx); err != nil {
-		return fmt.Errorf("ask slack for a socket mode link: %w", err)
+// TrySocket checks the app token: it asks for the address of a Socket Mode link, which must stay secret, and doesn't connect, so that none of the app's ten links
+// is taken (apps.connections.open).
+func (s *Client) TrySocket(ctx context.Context) (address string, err error) {
+	if _, address, err = s.api.StartSocketModeContext(ctx); err != nil {
+		return "", fmt.Errorf("ask slack for a socket mode link: %w", err)
 	}
-	return nil
+	return address, nil
 }
 
 // takeSlot waits for a free slot. While Redis is unreachable a spare link waits, but the first one is opened: users must learn why nothing works.

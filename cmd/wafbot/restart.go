@@ -149,7 +149,8 @@ func checkTokens(ctx context.Context, before, next *app) (err error) {
 		err = next.slack.Usable(ctx)
 	}
 	if is.AppToken != "" && was.AppToken != is.AppToken {
-		err = cmp.Or(err, next.slack.TrySocket(ctx))
+		_, refused := next.slack.TrySocket(ctx)
+		err = cmp.Or(err, refused)
 	}
 	if slackconn.ErrorName(err) != "" {
 		return misused{fmt.Errorf("slack doesn't take a new token: %w", err)}

@@ -16,7 +16,6 @@ func TestTheSameOverBothWays(t *testing.T) {
 		card := w.card(attacker)
 		w.types("rob", "contain attack="+card.id())
 		w.ephemeral("rob", "Deny "+attacker+" everywhere for 4 h: accepted", "Patch exactly POST shop.example.com/login")
-		w.ephemeral("rob", "done already by Rob Diaz")
 		card.says("Deny "+attacker+" · ", "Rob Diaz", "Patch POST shop.example.com/login")
 		require.Len(t, w.entries("acme"), 1)
 		require.Len(t, w.rules("acme", "vpatch"), 1)
@@ -39,6 +38,10 @@ func TestTheSameOverBothWays(t *testing.T) {
 		answer := w.ephemeral("rob", "First hit").Plain()
 		require.Equal(t, 1, strings.Count(answer, "the partner's scanner"), answer)
 		require.Equal(t, 1, strings.Count(answer, "seen"), answer)
+		w.types("rob", "note attack="+card.id()+" last") // whatever was answered twice came before
+		card.says("3 notes under Details")
+		require.Len(t, w.ephemerals("rob", "First hit"), 1)
+		require.Empty(t, w.ephemerals("rob", "done already"))
 		w.until("the thread says who has it", func() bool { return len(card.replies("takes this attack over")) > 0 })
 		require.Len(t, card.replies("takes this attack over"), 1)
 	})

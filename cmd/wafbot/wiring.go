@@ -147,17 +147,19 @@ const healthTimeout = time.Second
 
 // Health implements commands.Polling: how polling goes in this process, else as the account's owner has saved it.
 func (a *app) Health(account string) (call.PollHealth, bool) {
+	said := call.PollHealth{Link: a.server.Trouble()}
 	if p := a.tenants[account].poller; p != nil {
 		if h := p.Health(); h.Known() {
-			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, TooLong: h.TooLong}, true
+			said.LastGood, said.Failing, said.Since, said.Capped, said.TooLong = h.LastGood, h.Failing, h.Since, h.Capped, h.TooLong
+			return said, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	last, err := a.store.Attacks.LastPoll(ctx, account)
-	return call.PollHealth{
-		LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From, Capped: last.Cap.Says(), TooLong: last.Cap.TooLong,
-	}, err == nil && !last.LastGood.IsZero()
+	said.LastGood, said.Failing, said.Since = last.LastGood, last.Outage.Why, last.Outage.From
+	said.Capped, said.TooLong = last.Cap.Says(), last.Cap.TooLong
+	return said, err == nil && !last.LastGood.IsZero()
 }
 
 // redisAway logs once that Redis can't be used, and why, and once that it can again.

@@ -120,6 +120,7 @@ type PollHealth struct {
 	Since    time.Time `json:"since,omitzero"`     // when it began to fail; zero: it does not, or that is not known
 	Capped   string    `json:"capped,omitempty"`   // for people: there are more attacks than are watched; "" when all are
 	TooLong  string    `json:"too_long,omitempty"` // the service's records that are skipped; "": none are
+	Link     string    `json:"link,omitempty"`     // why a Socket Mode link of this replica can't be opened; "": not known
 }
 
 // WithOutcome is the result with its outcome as the first word of its lines. A dry run, and what waits for approval, say it themselves.

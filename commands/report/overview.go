@@ -49,6 +49,9 @@ func HomeOf(c *call.Call) *Home {
 		one := c.For(a)
 		attacks, err := one.Given().Attacks(apiclient.AttackFilter{From: OngoingFrom(one)})
 		h.Accounts[i], _ = overviewOf(one, attacks, err)
+		if now := h.Accounts[i].Health; i == 0 && now != nil && now.Link != "" {
+			h.Trouble = append(h.Trouble, text.New(text.Bold("Slack's deliveries: "), now.Link))
+		}
 	}
 	h.Trend = trendPart(c)
 	return h

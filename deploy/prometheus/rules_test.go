@@ -114,6 +114,8 @@ func healthy() map[string]string {
 		`up{job="wafbot",instance="a"}`: "1x120", `up{job="wafbot",instance="b"}`: "1x120", `up{job="other",instance="a"}`: "0x120",
 		`wafbot_build_info{job="wafbot",instance="a"}`: "1x120", `wafbot_build_info{job="wafbot",instance="b"}`: "1x120",
 		`wafbot_redis_up{job="wafbot",instance="a"}`: "1x120", `wafbot_redis_up{job="wafbot",instance="b"}`: "1x120",
+		`wafbot_receiving{job="wafbot",instance="a"}`: "1x120", `wafbot_receiving{job="wafbot",instance="b"}`: "1x120",
+		`wafbot_socket_links{job="wafbot",instance="a"}`: "2x120", `wafbot_socket_links{job="wafbot",instance="b"}`: "2x120",
 		`wafbot_replicas{job="wafbot",instance="a"}`: "2x120", `wafbot_replicas{job="wafbot",instance="b"}`: "2x120",
 		`wafbot_account_owned{job="wafbot",instance="a",account="acme"}`: "1x120", `wafbot_account_owned{job="wafbot",instance="b",account="acme"}`: "0x120",
 		`wafbot_account_reachable{job="wafbot",instance="a",account="acme"}`:                         "1x120",
@@ -186,6 +188,16 @@ func faults() map[string]fault {
 		"a clock is wrong": {map[string]string{
 			"wafbot_clock_offset_seconds" + a + `,against="redis"}`: "0x60 -3600x60", "wafbot_account_last_good_poll_timestamp_seconds" + acme: "0+60x60 60+60x60",
 		}, "WafbotClockWrong", "64m"},
+		"slack refuses the app token": {map[string]string{
+			"wafbot_receiving" + a + "}": "1x60 0x60", "wafbot_receiving" + b + "}": "1x60 0x60",
+			"wafbot_socket_links" + a + "}": "2x60 0x60", "wafbot_socket_links" + b + "}": "2x60 0x60",
+		}, "WafbotNothingReceived", "64m"},
+		"links are renewed late": {map[string]string{
+			"wafbot_receiving" + a + "}": "1x60 0x1 1x59", "wafbot_socket_links" + a + "}": "2x60 0x1 2x59",
+		}, "", "110m"},
+		"one replica has no link": {map[string]string{
+			"wafbot_receiving" + a + "}": "1x60 0x60", "wafbot_socket_links" + a + "}": "2x60 0x60",
+		}, "WafbotNoSocketLink", "64m"},
 		"one replica died": {map[string]string{
 			"up" + b + "}": "1x60 0x60", "wafbot_build_info" + b + "}": "1x60 stale", "wafbot_redis_up" + b + "}": "1x60 stale", "wafbot_replicas" + b + "}": "2x60 stale",
 			"wafbot_replicas" + a + "}": "2x60 1x60", "wafbot_account_owned" + b + `,account="acme"}`: "0x60 stale",

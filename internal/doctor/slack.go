@@ -105,9 +105,12 @@ func scopes(self slackconn.Identity) []Finding {
 
 // ingress checks how Slack's clicks and commands get here.
 func (c checkup) ingress(ctx context.Context) []Finding {
-	var found []Finding
+	found := []Finding{{"host", "", Note, "must be reachable: " + strings.Join(c.hosts(), ", ") + "; with Socket Mode also those that Slack names", ""}}
+	if at := slackconn.Responses(c.cfg.Slack.APIURL); hostOf(at) != c.apiHost() { // else it is asked already
+		found = append(found, c.reach(ctx, "answers to clicks and commands", at)...)
+	}
 	if c.cfg.Slack.AppToken != "" {
-		found = c.socket(ctx)
+		found = append(found, c.socket(ctx)...)
 	}
 	if c.cfg.Slack.SigningSecret != "" {
 		found = append(found,
@@ -125,14 +128,40 @@ func (c checkup) socket(ctx context.Context) []Finding {
 	if found := wrongKind(key, c.cfg.Slack.AppToken, slackconn.TokenApp, fix); found != nil {
 		return found
 	}
-	if err := c.client().TrySocket(ctx); err != nil {
+	address, err := c.client().TrySocket(ctx)
+	if err != nil {
 		f := c.slackTrouble(err)
 		if t, ok := slackconn.ExplainAppToken(err); ok {
 			f.Fix = t.Fix
 		}
 		return []Finding{f.of("slack", key)}
 	}
-	return []Finding{{"slack", key, OK, "opens Socket Mode (no link was taken)", ""}}
+	return append([]Finding{{"slack", key, OK, "opens Socket Mode (no link was taken)", ""}}, c.reach(ctx, "Socket Mode's links", address)...)
+}
+
+// reach connects to a host of Slack's that isn't asked anything, and names all hosts that must be reachable where it isn't.
+func (c checkup) reach(ctx context.Context, what, address string) []Finding {
+	to := hostOf(address)
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	if err := slackconn.Reach(ctx, address); err != nil {
+		f := networkTrouble(err, to, "slack.api_url")
+		f.Text, f.Fix = what+": "+f.Text, "let this machine, and its proxy (HTTPS_PROXY), reach every host: "+strings.Join(c.hosts(to), ", ")
+		return []Finding{f.of("host", to)}
+	}
+	return []Finding{{"host", to, OK, what + " can be reached", ""}}
+}
+
+func (c checkup) apiHost() string { return hostOf(c.cfg.Slack.APIURL) }
+
+// hosts are those that must be reachable, with those that Slack named.
+func (c checkup) hosts(named ...string) []string {
+	all := append(named, c.apiHost(), hostOf(slackconn.Responses(c.cfg.Slack.APIURL)))
+	for _, a := range c.cfg.Accounts {
+		all = append(all, hostOf(a.APIURL))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // use is an id of Slack's that the configuration names, with the keys that name it.

@@ -52,6 +52,9 @@ func (*quiet) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.R
 // Foreign implements poller.API.
 func (*quiet) Foreign() int64 { return 0 }
 
+// TooLong implements poller.API.
+func (*quiet) TooLong() string { return "" }
+
 // Muted implements poller.Preferences.
 func (q *quiet) Muted(ctx context.Context, account string) (func(apiclient.Attack) bool, error) {
 	all, err := q.store.Triage.OwnedMutes(ctx, account)
