@@ -80,10 +80,16 @@ func (s *tokenSource) replaced(used Secret) (Secret, bool) {
 	return s.token(), s.token() != used
 }
 
+// maxTokenFile is how many bytes a file with a token may have.
+const maxTokenFile = 64 << 10
+
 func (s *tokenSource) read() error {
 	info, err := os.Stat(s.file) // before reading: a change in between is then seen by the next check
 	if err != nil {
 		return fmt.Errorf("read token file: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxTokenFile { // opening a pipe hangs
+		return fmt.Errorf("read token file %s: it is no file of %d bytes at most", s.file, maxTokenFile)
 	}
 	data, err := os.ReadFile(s.file)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -49,6 +50,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.handler(), MaxHeaderBytes: maxHeaders,
 		ReadTimeout: requestWithin, WriteTimeout: responseWithin,
+		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
 	}
 	server.SetKeepAlivesEnabled(false) // a request on an idle connection that a stop closes would be lost
 	g, ctx := errgroup.WithContext(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -107,7 +108,7 @@ func (w *worker) carryOut(held, more context.Context, one work) (done bool) {
 	}
 
 	begun := time.Now()
-	res, err := w.do(held, req)
+	res, err := w.do(held, req, p)
 	w.turns.exit(lane)
 	if held.Err() != nil || time.Since(begun) > doubtAfter && !p.Mine(held) {
 		return false
@@ -153,17 +154,44 @@ const awayAgain = time.Second
 
 // do runs a request. A request that waited so long that another replica may have begun it can't be refused while Redis is unreachable, because it
 // may have been done. It is retried until Redis is back; an emptied one knows no more of it however long that takes.
-func (w *worker) do(held context.Context, req request) (call.Result, error) {
+func (w *worker) do(held context.Context, req request, p Piece) (call.Result, error) {
 	ctx, cancel := context.WithTimeout(held, workLimit)
 	defer cancel()
 	slow := time.AfterFunc(slowAfter, func() { w.markInProgress(ctx, req) })
 	defer slow.Stop()
+	defer w.keepCompany(ctx, &req, p)()
 	for {
 		res, err := w.cfg.Runner.Do(ctx, req.Invocation)
 		if !errors.Is(err, refusal.ErrAway) || errors.Is(err, refusal.ErrEmptied) || w.cfg.Clocks.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
 			return res, err
 		}
 	}
+}
+
+// stillAfter is how long a person waits for what comes of a press without a word.
+const stillAfter = 3 * time.Second
+
+// keepCompany tells who asked that wafbot is still trying, once, unless the card shows by then what was sent, or
+// another replica has the request. The outcome comes after it: the function that it returns waits.
+func (w *worker) keepCompany(ctx context.Context, req *request, p Piece) (ends func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	var shown atomic.Bool
+	inv := &req.Invocation
+	begun := inv.Begun
+	inv.Begun = func() {
+		shown.Store(inv.Line.Keys["attack"] != "")
+		begun()
+	}
+	to := *req
+	wait := max(doubtAfter, stillAfter-w.cfg.Clocks.Now().Sub(inv.At))
+	telling.Go(func() {
+		if delay.Sleep(ctx, wait) == nil && !shown.Load() && inv.Actor.Via != record.ViaPager && p.Mine(ctx) {
+			line := text.Code(text.Cut(to.Invocation.Line.String(), maxLogged))
+			w.answers.send(ctx, to, say(text.New(text.Bold("Still trying"), ": ", line, ". What comes of it follows")))
+		}
+	})
+	return func() { cancel(); telling.Wait() }
 }
 
 // markInProgress has the card show that a change is in progress, so that it isn't clicked again.

@@ -120,8 +120,72 @@ func TestRequestTakenOverIsNotCalledUndone(t *testing.T) {
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))
 				require.Equal(t, []string{"done"}, waits.heard())
+				if c.tries > 3 {
+					require.Len(t, answers.texts, 2)
+					require.Contains(t, answers.texts[0], "*Still trying*")
+					answers.texts = answers.texts[1:]
+				}
 				require.Len(t, answers.texts, 1)
 				require.Contains(t, answers.texts[0], c.want)
+			})
+		})
+	}
+}
+
+// slowService is a runner whose service answers late; what is begun shows on the card.
+type slowService struct {
+	noRunner
+
+	begins bool
+	answer time.Duration
+}
+
+func (*slowService) Changes(record.Line) bool { return true }
+
+func (s *slowService) Do(_ context.Context, inv call.Invocation) (call.Result, error) {
+	if s.begins {
+		inv.Begun()
+	}
+	time.Sleep(s.answer)
+	return call.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
+}
+
+// Who presses a button hears within three seconds that wafbot is still trying: once, and never after the outcome.
+func TestWhoWaitsIsTold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		attack string
+		begins bool
+		answer time.Duration
+		told   bool
+	}{
+		{"the service is away", "ak7q2m9xw", false, 37 * time.Second, true},
+		{"it answers in time", "ak7q2m9xw", false, 2900 * time.Millisecond, false},
+		{"the card shows it", "ak7q2m9xw", true, 37 * time.Second, false},
+		{"there is no card", "", true, 37 * time.Second, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				answers := &answered{}
+				line := record.Line{Name: "deny", Words: []string{"203.0.113.7"}, Keys: map[string]string{}}
+				if c.attack != "" {
+					line.Keys["attack"] = c.attack
+				}
+				waits := &inbox{request: request{
+					ResponseURL: "https://hooks.slack.com/response", Invocation: call.Invocation{ID: "d", At: time.Now(), Line: line},
+				}}
+				b := alone(Config{
+					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}),
+					Inbox: waits, Runner: &slowService{begins: c.begins, answer: c.answer},
+				})
+				require.NoError(t, b.Work(t.Context(), t.Context()))
+				if c.told {
+					require.Contains(t, answers.texts[0], "*Still trying*: `deny 203.0.113.7")
+					answers.texts = answers.texts[1:]
+				}
+				require.Equal(t, []string{"Deny 203.0.113.7: accepted by the service"}, answers.texts)
 			})
 		})
 	}
@@ -185,6 +249,7 @@ func TestALineThatAnotherReplicaHasIsLeft(t *testing.T) {
 		})
 		require.NoError(t, b.Work(t.Context(), t.Context()))
 		require.Empty(t, one.heard())
-		require.Empty(t, answers.texts)
+		require.Len(t, answers.texts, 1, "no outcome: %s", answers.texts)
+		require.Contains(t, answers.texts[0], "*Still trying*", "when it was still its own")
 	})
 }

@@ -1,14 +1,17 @@
 package commands_test
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/sandbox/human"
 )
 
 // asks is a delivery of its own.
@@ -27,6 +30,17 @@ func (w *world) do(inv call.Invocation) (call.Result, error) {
 	res, err := w.Do(w.t.Context(), inv)
 	if err != nil {
 		require.NotContains(w.t, err.Error(), token)
+	}
+	return res, err
+}
+
+// Do is the runner's, and holds that what a person reads of it is for people.
+func (w *world) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
+	w.t.Helper()
+	res, err := w.Runner.Do(ctx, inv)
+	said, _ := call.ForPeople(inv, err)
+	for _, words := range []string{said.String(), textOf(res), res.Document} {
+		assert.Empty(w.t, human.Inside(words), words)
 	}
 	return res, err
 }

@@ -145,3 +145,15 @@ func TestAuditWithAnEntryThatCannotBeRead(t *testing.T) {
 	require.Contains(t, doc, "What was asked and said: an entry of the audit log can't be read")
 	require.NotContains(t, doc, "Redis")
 }
+
+// An entry says when the press was accepted, however late it was carried out or refused.
+func TestAnEntryIsOfTheTimeOfThePress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, line := range []string{"deny 203.0.113.7", "allow 203.0.113.8", "note attack=" + w.attackOn("/login") + " seen"} {
+		inv := w.asks(ann, line)
+		w.moves(37 * time.Second)
+		_, _ = w.do(inv)
+		require.WithinDuration(t, inv.At, w.lastAudit().At, 0, line)
+	}
+}

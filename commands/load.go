@@ -259,8 +259,10 @@ func found[T any](value T, ok bool, err error) (call.Found[T], error) {
 func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *call.Call) (T, error)) (value T, err error) {
 	now := l.cfg.Clocks.Now()
 	l.cfg.tellTime(c, now)
-	for round := 0; ; round++ {
-		l.cfg.correctTime(c, now)
+	for round, last := 0, call.MaxRounds; ; round++ {
+		if last == call.MaxRounds && l.cfg.correctTime(c, now) {
+			last += round // what is named by the time is read again, once
+		}
 		attempt := *c
 		value, err = run(&attempt)
 		missing := c.Loaded.Missing
@@ -268,9 +270,9 @@ func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *
 			*c = attempt
 			return value, err
 		}
-		if round == call.MaxRounds {
+		if round == last {
 			var none T
-			return none, fmt.Errorf("run %s: it still lacks %v after %d rounds of loading", c.Cmd.Name, missing, call.MaxRounds)
+			return none, fmt.Errorf("run %s: it still lacks %v after %d rounds of loading", c.Cmd.Name, missing, last)
 		}
 		if round == 0 {
 			missing = append(missing, slices.DeleteFunc(c.Declared(), func(n call.Need) bool { return slices.Contains(missing, n) })...)

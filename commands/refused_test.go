@@ -98,6 +98,14 @@ func TestRefusalsOfManyStrangersAreCountedTogether(t *testing.T) {
 		}
 		require.Len(t, w.audit.all(), 50*3)
 		require.Equal(t, 50*(3+1)+1, answered)
+		tries := map[string]int{}
+		for _, e := range w.audit.all() {
+			tries[e.Actor.ID]++
+		}
+		require.Len(t, tries, 50)
+		for who, n := range tries {
+			require.Equal(t, 3, n, "nobody's tries vanish behind another's: %s", who)
+		}
 		stop()
 		entries := w.audit.all()[50*3:]
 		require.Len(t, entries, 1)

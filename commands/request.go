@@ -153,7 +153,7 @@ func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequ
 
 // asAsker is a request's line as its asker's call. It works on what was loaded for the decision.
 func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
-	asked, err := r.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: r.cfg.Clocks.Now(), Account: q.Account, Anyway: true, Begun: c.Begun, Within: c.RequestID()})
+	asked, err := r.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.At, Account: q.Account, Anyway: true, Begun: c.Begun, Within: c.RequestID()})
 	if err != nil {
 		return nil, err
 	}

@@ -85,14 +85,16 @@ func (cfg *Config) tellTimeOn(c *call.Call, a *call.Account, now time.Time) {
 // clockSet is more than a service's clock becomes known better by one answer: it counts in seconds.
 const clockSet = 2 * time.Second
 
-// correctTime tells the same time again on accounts whose clock was not told yet, or was set since by a call to the service. Else it stays as it is: what is read
-// may be named by it.
-func (cfg *Config) correctTime(c *call.Call, now time.Time) {
+// correctTime tells the same time again on accounts whose clock was not told yet, or was set since by a call to the
+// service, and reports whether there are any. Else it stays as it is: what is read may be named by it.
+func (cfg *Config) correctTime(c *call.Call, now time.Time) (corrected bool) {
 	for _, a := range c.InScope {
 		if cfg.onService(a.Name, now).Sub(c.Times[a.Name]).Abs() > clockSet {
 			cfg.tellTimeOn(c, a, now)
+			corrected = true
 		}
 	}
+	return corrected
 }
 
 // onService is a moment on the clock that the replicas share by the clock of an account's service, as far as that is known now.

@@ -27,6 +27,7 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/sandbox/human"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -155,6 +156,9 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	t.Cleanup(func() {
 		for _, said := range []string{w.log.String(), w.out.String(), fmt.Sprint(w.audit.all(), w.ledger.all())} {
 			require.NotContains(t, said, token, "the token in a log or in memory")
+		}
+		for _, e := range w.audit.all() {
+			require.Empty(t, human.Inside(e.Why), "the audit log is read by people: %s", e.Why)
 		}
 	})
 }

@@ -91,7 +91,7 @@ func (d *decision) judge(o compare.Observation) {
 	tooLate := !last.Notified && (first && o.Silent() || !known && d.overBefore(o))
 	if kind == "" || tooEarly || tooLate {
 		aged := !last.Notified && o.Attack.Last.Sub(last.Attack.Last) >= refreshAfter
-		if !known || aged {
+		if !known || aged || kind == "" && last.Rebuilt && !suppressed {
 			d.out.Attacks[id] = compare.After(last, o, "")
 		}
 		return

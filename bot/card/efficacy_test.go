@@ -113,3 +113,22 @@ func TestWhoIsConcerned(t *testing.T) {
 	ch.Actor = record.Actor{ID: "wafbot", Via: record.ViaClock}
 	require.Equal(t, []string{"S0ONCALL"}, Recipients(ch, record.Triage{}, shown))
 }
+
+// What was made for another attack shows on the card of this one while it goes on. Once it is over nothing would draw
+// the card again when that works, or not: only what was seen of it by then shows.
+func TestWhatIsOverShowsNothingPendingOfOthers(t *testing.T) {
+	t.Parallel()
+	ch := patched()
+	ch.AttackID = "a0ther000"
+	s := situation(injection())
+	s.AccountChanges = []record.Change{ch}
+	for goesOn, want := range map[bool]int{true: 1, false: 0} {
+		s.GoesOn = goesOn
+		require.Len(t, Card{Situation: s}.done(), want)
+	}
+	ch.AttackID = s.ID
+	s.Changes, s.AccountChanges = []record.Change{ch}, []record.Change{ch}
+	require.Len(t, Card{Situation: s}.done(), 1, "its own is drawn again when it is judged")
+	s.Changes, s.Efficacy = nil, map[string]record.Efficacy{ch.ID: {Finding: record.Working}}
+	require.Len(t, Card{Situation: s}.done(), 1, "what was seen stays")
+}

@@ -74,6 +74,9 @@ func (c Card) done() (all []mitigation) {
 		if i >= 0 && s.Changes[i].State == record.StateHalf {
 			continue
 		}
+		if i < 0 && in.Finding == record.NotYet && !s.GoesOn {
+			continue // what was made for others shows nothing of an attack that is over, and nothing would draw this again
+		}
 		m := mitigation{does: text.Sanitize(in.Does, maxDoes), until: in.Until, by: madeBy(in)}
 		if !m.until.Before(apiclient.Forever) {
 			m.until = time.Time{}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +36,45 @@ func TestConfigCheck(t *testing.T) {
 	noSlack := written(t, "accounts: [{name: acme, api_url: 'https://h/', token: t, channel: C0ACME}]\n")
 	require.Contains(t, typed(t, nil, "config", "check", noSlack).err, "slack.bot_token: missing", "serve would refuse it")
 	require.Equal(t, exitDone, typed(t, nil, "config", "show", noSlack).code, "the terminal takes it")
+}
+
+// What serve refuses, config check refuses, in the same words and with the same exit code.
+func TestConfigCheckIsWhatServeDoes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe, link, blanks, folder := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "blanks"), filepath.Join(dir, "folder")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.Symlink(pipe, link))
+	require.NoError(t, os.WriteFile(blanks, []byte("AB CD\n"), 0o600))
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	with := func(account string) string { return strings.Replace(smallConfig, "token: secret-3", account, 1) }
+	slack := func(key string) string { return strings.Replace(smallConfig, "signing_secret: secret-2", key, 1) }
+	const noFile = " is a folder, a pipe or a device, and must be a file: wafbot reads it again later"
+	for _, bad := range []struct{ yaml, says string }{
+		{with(`token: "AB CD"`), "accounts[0].token: token holds a space"},
+		{with("token_file: " + blanks), "accounts[0].token_file: read token file " + blanks + ": token holds a space"},
+		{with("token: t, api_url: 'https://h/?a=b'"), "accounts[0].api_url: base address must not hold a query"},
+		{with("token: t, routes: [{page: {name: p, format: pagerduty, url: 'https://h/'}}]"), "routing key"},
+		{with("token_file: " + pipe), pipe + noFile},
+		{with("token_file: " + link), link + noFile},
+		{with("token_file: /dev/zero"), "/dev/zero" + noFile},
+		{with("token_file: " + folder), folder + noFile},
+		{slack("signing_secret_file: " + pipe), pipe + noFile},
+		{slack("app_token_file: " + pipe), pipe + noFile},
+		{smallConfig + "redis: {url_file: " + pipe + "}\n", pipe + noFile},
+		{smallConfig + "redis: {url: 'rediss://h', tls: {ca_file: " + pipe + "}}\n", pipe + noFile},
+		{smallConfig + "redis: {url: 'rediss://h', tls: {cert_file: " + pipe + ", key_file: " + pipe + "}}\n", pipe + noFile},
+		{smallConfig + "redis: {url: 'http://h'}\n", "is no Redis address"},
+		{smallConfig + "listen: nowhere\n", "is no address to listen on"},
+		{"accounts: [{name: acme, api_url: 'https://h/', token: t, channel: C0ACME}]\n", "slack.bot_token: missing"},
+	} {
+		path := written(t, bad.yaml)
+		checked := typed(t, nil, "config", "check", path)
+		require.Equal(t, exitUsage, checked.code, "%s: %+v", bad.yaml, checked)
+		require.Contains(t, checked.err, bad.says)
+		require.Equal(t, checked, typed(t, nil, "serve", "--config", path), bad.yaml)
+	}
+	require.Contains(t, typed(t, nil, "config", "check", pipe).err, "read config: "+pipe+noFile)
 }
 
 func TestConfigShowAndSchema(t *testing.T) {

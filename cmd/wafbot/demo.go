@@ -57,6 +57,7 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 	for i := range cfg.Accounts {
 		play(&cfg.Accounts[i], world, d.Speed)
 	}
+	warnOfOthers(log, d.Listen)
 	fmt.Fprintln(t.out, world.URL())
 	fmt.Fprintln(t.err, "Open that address. Everything is emulated and on this machine; nothing reaches a real Slack or a real service.")
 	return beside(ctx, world, func(ctx context.Context) error {

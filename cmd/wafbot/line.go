@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"log/slog"
 	"os"
 	"os/user"
 	"slices"
@@ -116,7 +114,21 @@ func carryOut(ctx context.Context, a *app, inv call.Invocation) (call.Result, er
 	if err := a.store.Replicas.Hear(ctx); err != nil && a.runner.Changes(inv.Line) {
 		return call.Result{}, refusal.Away(err)
 	}
-	return a.runner.Do(ctx, inv)
+	res, err := a.runner.Do(ctx, inv)
+	return res, a.forPeople(ctx, inv, err)
+}
+
+// forPeople logs a fault, and puts words in its place that say under which reference.
+func (a *app) forPeople(ctx context.Context, inv call.Invocation, err error) error {
+	words, fault := call.ForPeople(inv, err)
+	switch {
+	case err == nil || !fault:
+		return err
+	case ctx.Err() != nil:
+		return errors.New("stopped before there was an answer: look at wafbot status before you try it again")
+	}
+	a.log.ErrorContext(record.WithRequest(ctx, inv.RequestID()), "carry out request", "err", err)
+	return errors.New(words.String())
 }
 
 // connect puts the bot together from the configuration, for one line.
@@ -126,7 +138,7 @@ func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
 		return nil, misused{err}
 	}
 	o.zone = cfg.Timezone
-	a, err := build(cfg, botOptions{log: newLog(t.err, slog.LevelError, cfg.Log.Format), audit: &lineWriter{out: o.audit}, settle: t.settle})
+	a, err := build(cfg, botOptions{log: t.log(config.Log{Level: "error", Format: cfg.Log.Format}), audit: &lineWriter{out: o.audit}, settle: t.settle})
 	if err != nil {
 		return nil, misused{err}
 	}

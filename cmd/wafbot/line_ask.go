@@ -16,7 +16,7 @@ import (
 func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv call.Invocation) (code int, yes bool) {
 	inv.Ask = true
 	res, err := a.runner.Do(ctx, inv)
-	if err == nil {
+	if err = a.forPeople(ctx, inv, err); err == nil {
 		return t.show(o, res), false // nothing to do, or a dry run
 	}
 	if !errors.Is(err, refusal.ErrAsk) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,11 +13,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox"
+	"github.com/wafbot/wafbot/internal/sandbox/human"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 const attacker, neighbour = "203.0.113.7", "198.51.100.4"
@@ -30,7 +35,11 @@ type lineWorld struct {
 
 func newLineWorld(t *testing.T, role string) lineWorld {
 	t.Helper()
-	world := openWorld(t)
+	return inWorld(t, openWorld(t), role)
+}
+
+func inWorld(t *testing.T, world *sandbox.World, role string) lineWorld {
+	t.Helper()
 	attack, err := world.WAF.StartAttack(waf.AttackSpec{
 		Sources: []waf.SourceSpec{{IP: attacker, Country: "FR", PerSecond: 8}, {IP: neighbour, PerSecond: 2}}, Started: waf.Duration(time.Minute),
 	})
@@ -131,6 +140,38 @@ func TestReadsAtTheTerminal(t *testing.T) {
 		require.Contains(t, compact(t, res.Data), tt.data, tt.line)
 	}
 	require.Empty(t, d.changes())
+}
+
+// What a line reads is named by the service's time, which the terminal learns from the first answer.
+func TestTheServicesClockIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{-10 * time.Minute, -6 * time.Second, 6 * time.Second, 10 * time.Minute} {
+		d := inWorld(t, openWorldWith(t, sandbox.Config{ServiceAhead: ahead}), "responder")
+		for _, line := range []string{
+			"deny " + attacker + " for=1h -y", "status", "summary", "summary since=2h", "attacks", "trends", "lists",
+			"report attack=" + d.attack, "explain attack=" + d.attack, "undo -y",
+		} {
+			got := typed(t, d.environ, strings.Fields(line)...)
+			require.Equal(t, exitDone, got.code, "%s, %s: %+v", ahead, line, got)
+			require.NotContains(t, got.out+got.err, "Failed", line)
+		}
+	}
+}
+
+// A fault has a line in the log, which at a terminal is standard error. A person reads its reference.
+func TestAFaultAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	log := newJournal()
+	a := app{log: logAs(log, config.Log{})}
+	err := a.forPeople(t.Context(), call.Invocation{ID: "one"}, io.ErrUnexpectedEOF)
+	require.ErrorContains(t, err, "Failed: something went wrong inside wafbot. Its log says what, under the reference")
+	require.Empty(t, human.Inside(err.Error()))
+	require.True(t, log.has("unexpected EOF", "request_id="))
+	refused := refusal.Nothing(text.New("nothing to do"))
+	require.Equal(t, refused, a.forPeople(t.Context(), call.Invocation{}, refused))
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	require.ErrorContains(t, a.forPeople(stopped, call.Invocation{}, stopped.Err()), "stopped before there was an answer")
 }
 
 func compact(t *testing.T, raw json.RawMessage) string {

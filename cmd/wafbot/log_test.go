@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
 	"strings"
 	"testing"
 
@@ -11,6 +14,25 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
+
+// Libraries log as the program does: each of its commands says where.
+func TestLibrariesLogAsConfigured(t *testing.T) {
+	t.Parallel()
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer busy.Close()
+	environ := append(openWorld(t).Env(), "WAFBOT_LOG_FORMAT=json")
+	for _, line := range [][]string{{"serve"}, {"status"}} {
+		var out bytes.Buffer
+		var given *slog.Logger
+		run(t.Context(), terminal{
+			args: line, environ: append(environ, "WAFBOT_LISTEN="+busy.Addr().String()), out: io.Discard, err: &out, libraries: func(log *slog.Logger) { given = log },
+		})
+		out.Reset()
+		slog.NewLogLogger(given.Handler(), slog.LevelError).Print("http: TLS handshake error")
+		require.True(t, json.Valid(out.Bytes()), "%s: %s", line, out.String())
+	}
+}
 
 func TestTheLogAsConfigured(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -43,6 +44,17 @@ type terminal struct {
 
 	handed *handover            // by the start before this one; nil: there was none
 	again  func(handover) error // starts the program again in place; nil: serve ends instead
+
+	libraries func(*slog.Logger) // has libraries log there, too; nil: as they like
+}
+
+// log is the program's log as the configuration wants it, for the libraries as well.
+func (t *terminal) log(cfg config.Log) *slog.Logger {
+	log := logAs(t.err, cfg)
+	if t.libraries != nil {
+		t.libraries(log)
+	}
+	return log
 }
 
 // hangups are the SIGHUPs from now on. Until they are asked for, the signal ends the process, as it does any other when its terminal is closed.
@@ -56,12 +68,12 @@ func (t *terminal) hangups() <-chan os.Signal {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	store.Silence()
+	store.LogCalls()
 	context.AfterFunc(ctx, stop) // a second signal ends at once
 	handed := takeHandover()
 	code := run(ctx, terminal{
 		args: os.Args[1:], environ: os.Environ(), in: os.Stdin, asks: isTerminal(os.Stdin), out: os.Stdout, err: os.Stderr,
-		handed: handed, again: startAgain,
+		handed: handed, again: startAgain, libraries: slog.SetDefault,
 	})
 	stop()
 	os.Exit(code)
@@ -162,7 +174,7 @@ func runProgram(ctx context.Context, parser *kong.Kong, t terminal) (code int) {
 		return t.fail(misused{fmt.Errorf("%s; wafbot %s --help says more", plainly(err), t.args[0])})
 	}
 	cmd.BindTo(ctx, (*context.Context)(nil))
-	err = cmd.Run(&t, logAs(t.err, config.Log{}))
+	err = cmd.Run(&t, t.log(config.Log{}))
 	if err == nil || errors.Is(err, context.Canceled) {
 		return exitDone
 	}

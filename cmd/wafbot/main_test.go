@@ -12,7 +12,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/human"
 )
 
 // answered is what a run of the program left.
@@ -40,7 +43,18 @@ func runWith(t testing.TB, with terminal) answered {
 	var out, err bytes.Buffer
 	with.out, with.err = &out, &err
 	code := run(ctx, with)
+	requireForPeople(t, out.String()+err.String())
 	return answered{code, out.String(), err.String()}
+}
+
+// requireForPeople holds that no line shows how wafbot is built, but for those of the log and for programs.
+func requireForPeople(t testing.TB, said string) {
+	t.Helper()
+	for line := range strings.Lines(said) {
+		if trimmed := strings.TrimSpace(line); !strings.HasPrefix(line, "time=") && !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, `"`) {
+			assert.Empty(t, human.Inside(line), line)
+		}
+	}
 }
 
 // running is a program that goes on until it is stopped.

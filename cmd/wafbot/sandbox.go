@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"strings"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox"
 )
 
@@ -28,12 +30,20 @@ func (s *sandboxCmd) Validate() error {
 	return nil
 }
 
+// warnOfOthers warns of an address of the emulated world that other machines reach.
+func warnOfOthers(log *slog.Logger, listen string) {
+	if host, _, err := net.SplitHostPort(onLoopback(listen)); err == nil && !config.IsLoopback(host) {
+		log.Warn("other machines reach the emulated world, which asks nobody who they are: use --listen 127.0.0.1:PORT", "listen", listen)
+	}
+}
+
 // Run prints the environment for a bot and runs the world until the context ends.
 func (s *sandboxCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
 	world, err := sandbox.New(sandbox.Config{Listen: onLoopback(s.Listen), Deliver: s.Deliver})
 	if err != nil {
 		return withFreePort(err)
 	}
+	warnOfOthers(log, s.Listen)
 	log.Info("the emulated world is open", "page", world.URL())
 	if _, err := fmt.Fprintf(t.out, "%s\n\n", strings.Join(world.Env(), "\n")); err != nil {
 		return fmt.Errorf("print environment: %w", err)

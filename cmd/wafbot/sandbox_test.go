@@ -45,7 +45,13 @@ func TestSandboxPrintsAnEnvironment(t *testing.T) {
 // openWorld is a quiet emulated world for as long as the test lasts.
 func openWorld(t testing.TB) *sandbox.World {
 	t.Helper()
-	world, err := sandbox.New(sandbox.Config{Quiet: true, Speed: 600, Patience: patience})
+	return openWorldWith(t, sandbox.Config{})
+}
+
+func openWorldWith(t testing.TB, cfg sandbox.Config) *sandbox.World {
+	t.Helper()
+	cfg.Quiet, cfg.Speed, cfg.Patience = true, 600, patience
+	world, err := sandbox.New(cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
@@ -55,4 +61,17 @@ func openWorld(t testing.TB) *sandbox.World {
 		require.NoError(t, <-done)
 	})
 	return world
+}
+
+// Who has the emulated world listen where other machines reach it is warned.
+func TestAWorldThatOthersReach(t *testing.T) {
+	t.Parallel()
+	for listen, warned := range map[string]bool{"0.0.0.0:0": true, "[::]:0": true, "127.0.0.1:0": false, ":0": false} {
+		for _, program := range []string{"sandbox", "demo"} {
+			running := start(t, nil, program, "--listen", listen)
+			running.line(t)
+			left := running.stop()
+			require.Equal(t, warned, strings.Contains(left.err, "level=WARN msg=\"other machines reach the emulated world"), "%s %s: %s", program, listen, left.err)
+		}
+	}
 }

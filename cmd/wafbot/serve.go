@@ -30,7 +30,7 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	again.files = mounted(cfg)
-	log := logAs(t.err, cfg.Log)
+	log := t.log(cfg.Log)
 	boundMemory(log)
 	l, err := t.handed.listen(cfg.Listen)
 	if err != nil {
@@ -75,7 +75,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	defer func() { _ = l.Close() }() // unless it received
 	a, err := build(cfg, o)
 	if err != nil {
-		return err
+		return misused{err}
 	}
 	defer a.store.Close()
 	if err := a.hear(ctx); err != nil {

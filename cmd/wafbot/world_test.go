@@ -186,7 +186,10 @@ func (w *world) until(what string, ok func() bool) {
 }
 
 // all is everything that was said, to people and to the log.
-func (w *world) all() string {
+func (w *world) all() string { return w.told() + w.journal.String() }
+
+// told is everything that was said to people.
+func (w *world) told() string {
 	var b strings.Builder
 	for _, c := range w.Slack.Channels() {
 		for _, m := range w.Slack.Messages(c.ID) {
@@ -198,12 +201,13 @@ func (w *world) all() string {
 			fmt.Fprintf(&b, "to %s: %s\n", u.Name, m.Plain())
 		}
 	}
-	return b.String() + w.journal.String()
+	return b.String()
 }
 
 // requireClean holds what every story must leave behind: no secret anywhere, and nothing that Slack refused.
 func (w *world) requireClean() {
 	w.t.Helper()
+	requireForPeople(w.t, w.told())
 	said := w.all()
 	for _, call := range w.Slack.Calls() { // with all that was posted
 		said += fmt.Sprintf("%s %v %s\n", call.Method, call.Args, call.Error)

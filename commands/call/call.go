@@ -2,6 +2,7 @@
 package call
 
 import (
+	"cmp"
 	"errors"
 	"iter"
 	"slices"
@@ -37,7 +38,8 @@ func (c *Call) DropAttack() {
 
 // AuditEntry is the audit entry of what came of the call.
 func (c *Call) AuditEntry(outcome string) record.AuditEntry {
-	return record.AuditEntry{At: c.Now, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Attack: c.AttackID(), RequestID: c.RequestID()}
+	at := cmp.Or(c.Asked, c.Now) // what wafbot does by itself nobody asked for
+	return record.AuditEntry{At: at, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Attack: c.AttackID(), RequestID: c.RequestID()}
 }
 
 // Ongoing reports whether the attack's last hit is so young that it counts as going on.

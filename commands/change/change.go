@@ -141,10 +141,9 @@ func DryRun(ch record.Change, p call.Plan) []text.Text {
 
 // AuditEntry is the audit entry of a change that was sent.
 func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
-	e := record.AuditEntry{
-		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: string(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
-		Request: ch.Request, Approved: ch.Approved, RequestID: c.RequestID(),
-	}
+	e := c.AuditEntry(string(ch.State))
+	e.Account, e.Line, e.Change, e.Attack, e.Why = ch.Account, ch.Line.String(), ch.ID, ch.AttackID, ch.Reason
+	e.Request, e.Approved = ch.Request, ch.Approved
 	if ch.State == record.StateBegun {
 		e.Outcome = "unknown"
 	}

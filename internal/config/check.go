@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/store/address"
@@ -41,6 +42,28 @@ func (c *Config) check() {
 	}
 	c.checkPolicies()
 	c.checkPagers()
+	if o.err() == nil {
+		c.checkParts()
+	}
+}
+
+// checkParts makes what a start makes of each account, as that is the last to refuse a value.
+func (c *Config) checkParts() {
+	for i, a := range c.Accounts {
+		key, token := Element("accounts", i), ".token"
+		if a.TokenFile != "" {
+			token = ".token_file"
+		}
+		if _, err := apiclient.New(apiclient.Config{BaseURL: a.APIURL, Token: "any"}); err != nil {
+			c.origins.report(key+".api_url", "%v", err)
+		}
+		if _, err := apiclient.New(apiclient.Config{BaseURL: "https://any", Token: a.Token, TokenFile: a.TokenFile}); err != nil {
+			c.origins.report(key+token, "%v; write it as the service's console shows it", err)
+		}
+		if _, err := a.Pagers(); err != nil {
+			c.origins.report(key+".routes", "%v", err)
+		}
+	}
 }
 
 // checkLeaf applies the checks of a key's field to its value, or to each value of its list.

@@ -35,6 +35,12 @@ func (c *Config) readFiles() {
 	all := c.leaves()
 	for i, l := range all {
 		key, isFile := strings.CutSuffix(l.key, "_file")
+		if isFile && strings.HasPrefix(key, "redis.tls.") && l.value.String() != "" {
+			if err := regular(l.value.String()); err != nil {
+				c.origins.report(l.key, "%v; put it there or fix the path", err)
+				l.value.SetString("") // it isn't opened
+			}
+		}
 		if !isFile || !c.origins.isSet(l.key) || all[i-1].key != key || l.ofDefaults() { // the field of a secret stands before that of its file
 			continue
 		}
@@ -127,10 +133,21 @@ func parseRanges(text string) (ranges []netip.Prefix, bad []badRow) {
 	return ranges, bad
 }
 
-// readUpTo reads a file of at most so many bytes: reading a path like /dev/zero must end.
+// regular refuses a path that is no file, behind all links: opening a pipe hangs until somebody writes into it.
+func regular(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is a folder, a pipe or a device, and must be a file: wafbot reads it again later", path)
+	}
+	return nil // what is not there says so when it is opened
+}
+
+// readUpTo reads a file of at most so many bytes.
 func readUpTo(path string, most int64) (string, error) {
 	if path == "" {
 		return "", errors.New("the path is empty")
+	}
+	if err := regular(path); err != nil {
+		return "", err
 	}
 	file, err := os.Open(path)
 	if err != nil {

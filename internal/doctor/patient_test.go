@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	store.Silence() // the Redis client logs each failed dial
+	store.LogCalls() // the Redis client logs each failed dial
 	os.Exit(m.Run())
 }
 

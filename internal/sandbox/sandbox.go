@@ -30,6 +30,8 @@ type Config struct {
 	Seed uint64
 	// Patience is how long Slack waits for the bot's acknowledgement, and for a view after an interaction. 0 means 3 s, as Slack's.
 	Patience time.Duration
+	// ServiceAhead is how far the service's clock is ahead of this machine's.
+	ServiceAhead time.Duration
 	// Quiet leaves out the opening scenario: no attack starts by itself.
 	Quiet bool
 }
@@ -75,7 +77,9 @@ func New(cfg Config) (*World, error) {
 	}
 	w := &World{cfg: cfg, listener: listener, redis: miniredis.NewMiniRedis(), deliver: trim(cfg.Deliver)}
 	accounts := castAccounts(w.URL() + "/service")
-	w.WAF = waf.New(waf.Config{Accounts: serviceAccounts(accounts), Speed: cfg.Speed, Seed: cfg.Seed})
+	w.WAF = waf.New(waf.Config{Accounts: serviceAccounts(accounts), Speed: cfg.Speed, Seed: cfg.Seed, Now: func() time.Time {
+		return time.Now().Add(cfg.ServiceAhead)
+	}})
 	w.stage = &stage{waf: w.WAF, accounts: accounts, speed: cfg.Speed, steps: make(chan step, 64)}
 	w.Slack, err = workspace.New(workspace.Config{
 		TeamID: teamID, TeamName: teamName, BotToken: botToken, AppToken: appToken, SigningSecret: signingSecret, BotUserID: botUserID,

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -183,11 +184,13 @@ func (s *Store) AddHook(h redis.Hook) { s.rdb.AddHook(h) }
 // Close gives the connections back.
 func (s *Store) Close() error { return s.rdb.Close() }
 
-// Silence keeps the Redis client from printing failed dials to standard error in a form of its own: each comes back as an error, too.
-// It is for the whole process, so only main calls it.
-func Silence() { redis.SetLogger(silent{}) }
+// LogCalls has the Redis client log what it would print to standard error in a form of its own, as detail: each failed
+// dial comes back as an error, too. It is for the whole process, so only main calls it.
+func LogCalls() { redis.SetLogger(detail{}) }
 
-type silent struct{}
+type detail struct{}
 
 // Printf implements the client's logger.
-func (silent) Printf(context.Context, string, ...any) {}
+func (detail) Printf(ctx context.Context, format string, values ...any) {
+	slog.DebugContext(ctx, "redis client: "+fmt.Sprintf(format, values...))
+}

@@ -81,6 +81,8 @@ func unmuted(last record.AttackState, known bool, o Observation) record.EventKin
 		return record.Resumed
 	case !last.Quiet && o.Silent():
 		return record.WentQuiet
+	case last.Rebuilt && last.Quiet:
+		return "" // what is over is drawn again for a verdict or a change of its own alone
 	case last.Rebuilt:
 		return record.Grew // its card is as old as its last redraw was, or older
 	case !last.Quiet && !last.Paused && o.Pauses(last), ShowsStops(last, o.Stopped, o.At):

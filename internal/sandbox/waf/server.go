@@ -70,6 +70,7 @@ func endpointOf(method, path string) endpoint {
 
 // ServeHTTP answers the service's API: /v1/… and /v4/….
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largestBody))
 	if err != nil {
 		write(w, refusal(http.StatusRequestEntityTooLarge, "Request entity too large"))

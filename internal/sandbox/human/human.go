@@ -1,0 +1,12 @@
+// Package human finds, in what people read, what only who built a program understands.
+package human
+
+import "regexp"
+
+// inside is what formatted values, Go's types and errors of libraries look like.
+var inside = regexp.MustCompile(`%!|\[\{|&\{|map\[|<nil>|\b0x[0-9a-f]{6,}|still lacks|` +
+	`\*?\b(call|record|apiclient|store|config|refusal|time|net|http|json|strconv)\.[A-Z]\w+|` +
+	`context (deadline exceeded|canceled)|redis: |\bEOF\b|i/o timeout|runtime error|invalid character '|goroutine \d`)
+
+// Inside is the first such thing in a text; "": there is none.
+func Inside(said string) string { return inside.FindString(said) }
