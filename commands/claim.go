@@ -84,7 +84,7 @@ func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held con
 // settleAbandoned finds out what became of a change that was begun, and of those that were claimed with it, if nobody
 // carries them out any more. One that was done in part is finished; of others nothing is sent: who wants it asks again.
 // It fails with refusal.ErrClaimed while somebody carries them out, and with refusal.ErrLost where somebody else may by now.
-func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) error {
+func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) (err error) {
 	held, claim, err := x.cfg.Ledger.Resume(ctx, ch)
 	switch {
 	case errors.Is(err, refusal.ErrClaimed):
@@ -93,18 +93,14 @@ func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) error 
 		return refusal.Away(err)
 	}
 	defer claim.Release(ctx)
-	if err = x.settleClaimed(held, claim, ch); err != nil && held.Err() != nil && ctx.Err() == nil {
-		return refusal.ErrLost // neither Redis nor the service is away
-	}
-	return err
-}
-
-// settleClaimed settles a change, and those that were claimed with it, under their claim.
-func (x *executor) settleClaimed(held context.Context, claim Claim, ch record.Change) error {
+	defer func() { // before the claim is released
+		if err != nil && held.Err() != nil && ctx.Err() == nil {
+			err = refusal.ErrLost // neither Redis nor the service is away
+		}
+	}()
 	own := x.clockJob(held, ch.Account)
 	own.claim = claim
-	err := x.loader.begin(held, own, ch.AttackID)
-	if err != nil {
+	if err := x.loader.begin(held, own, ch.AttackID); err != nil {
 		return err
 	}
 	for _, left := range own.Changes {
