@@ -46,8 +46,10 @@ func (x *executor) await(ctx context.Context, c *job, cause error, try int) erro
 		x.cfg.Log.DebugContext(ctx, "plan again", "account", c.Account.Name, "line", c.Line.String(), "err", cause)
 		return nil
 	}
-	err := x.settleAbandoned(ctx, inHand.Change)
-	if !errors.Is(err, refusal.ErrClaimed) {
+	switch err := x.settleAbandoned(ctx, inHand.Change); {
+	case refusal.PlansAgain(err):
+		return nil
+	case !errors.Is(err, refusal.ErrClaimed):
 		return err
 	}
 	return delay.Sleep(ctx, delay.Backoff(try, claimPause, longestPause))
@@ -79,9 +81,10 @@ func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held con
 	}
 }
 
-// settleAbandoned finds out what became of a change that was begun, and of those that were claimed with it, if nobody carries them out any more. One
-// that was done in part is finished; of others nothing is sent: who wants it asks again. It fails with refusal.ErrClaimed while somebody carries them out.
-func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) error {
+// settleAbandoned finds out what became of a change that was begun, and of those that were claimed with it, if nobody
+// carries them out any more. One that was done in part is finished; of others nothing is sent: who wants it asks again.
+// It fails with refusal.ErrClaimed while somebody carries them out, and with refusal.ErrLost where somebody else may by now.
+func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) (err error) {
 	held, claim, err := x.cfg.Ledger.Resume(ctx, ch)
 	switch {
 	case errors.Is(err, refusal.ErrClaimed):
@@ -90,6 +93,11 @@ func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) error 
 		return refusal.Away(err)
 	}
 	defer claim.Release(ctx)
+	defer func() { // before the claim is released
+		if err != nil && held.Err() != nil && ctx.Err() == nil {
+			err = refusal.ErrLost // neither Redis nor the service is away
+		}
+	}()
 	own := x.clockJob(held, ch.Account)
 	own.claim = claim
 	if err := x.loader.begin(held, own, ch.AttackID); err != nil {

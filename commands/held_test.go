@@ -116,8 +116,8 @@ func (a atOnce) play(t *testing.T, n int64, stopped bool) (over bool) {
 	return h.left.Load() > 0
 }
 
-// Of what two ask at the same moment each thing is done once, and both are told that it is done, wherever the first is held up while the second goes on: a
-// goroutine keeps what it claimed, a stopped process loses it.
+// Of what two ask at the same moment each thing is done once, and both are told that it is done, wherever the first is held
+// up while the second goes on: a goroutine keeps what it claimed, a stopped process loses it.
 func TestWhereverOneIsHeldUp(t *testing.T) {
 	t.Parallel()
 	denied := func(w *world) string {
@@ -167,5 +167,32 @@ func TestWhereverOneIsHeldUp(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Who settles what another left, and loses its claim meanwhile, plans again: what ended the look is no answer of Redis or of
+// the service.
+func TestWhoSettlesWhatWasLeftLosesItsClaim(t *testing.T) {
+	t.Parallel()
+	over := false
+	for n := int64(1); !over; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			w := newBubble(t)
+			left := w.does(ann, "deny 203.0.113.7 for=1h")
+			left.State, left.Steps[0].Done = record.StateBegun, false
+			w.ledger.put(left)
+			h := &hold{do: func() {
+				w.loseClaims()
+				time.Sleep(claimLasts)
+			}}
+			h.left.Store(n)
+			ctx := context.WithValue(t.Context(), holdKey{}, h)
+			res, err := w.Do(ctx, w.asks(bob, "deny 203.0.113.7 for=2h"))
+			require.NoError(t, err, "lost at %d", n)
+			require.Equal(t, "done", res.Outcome, "lost at %d", n)
+			w.service.CatchUp()
+			require.Len(t, w.entries("black"), 1, "lost at %d", n)
+			over = h.left.Load() > 0
+		})
 	}
 }

@@ -22,8 +22,8 @@ var (
 	worlds = flag.Int("chaos.worlds", 16, "how many worlds there are at a time")
 )
 
-// TestSteps plays each story once, and again for each step in it: there the replica is killed, or stopped for so long that it loses what it holds; or, where
-// another one waits for what it decided, held up alone in this one call.
+// TestSteps plays each story once, and again for each step in it: there the replica is killed, or stopped for so long that it
+// loses what it holds; or, where another one waits for what it decided, held up alone in this one call.
 func TestSteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts redis-server, and takes a while")
