@@ -105,17 +105,18 @@ func withoutRedirects(given *http.Client) *http.Client {
 	return &own
 }
 
-// idleConns are kept for each host. Go keeps two: with more requests under way than that, each further one would open a connection,
-// TLS handshake and all, and close it after its answer.
+// idleConns are kept for each host. Go keeps two: with more requests under way than that, each further one would open a
+// connection, TLS handshake and all, and close it after its answer.
 const idleConns = 100
 
-// NewHTTP returns an HTTP client that the accounts of a process share, so that they share its connections; with a time-out of 15 s.
-// How many connections it opens is not limited: an account that hangs must not hold up the others.
+// NewHTTP returns an HTTP client that the accounts of a process share, so that they share its connections; with a
+// time-out of 15 s. How many connections it opens is not limited: an account that hangs must not hold up the others.
 func NewHTTP() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, idleConns
 	t.TLSClientConfig = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(0)} // a new connection resumes an old one's session
-	// Over HTTP/2 all accounts of a host have one connection. Where that dies silently, this notices, and not TCP after a quarter of an hour.
+	// Over HTTP/2 all accounts of a host have one connection. Where that dies silently, this notices, and not TCP after a
+	// quarter of an hour.
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second}
 	t.OnProxyConnectResponse = func(_ context.Context, proxy *url.URL, asked *http.Request, answer *http.Response) error {
 		if answer.StatusCode != http.StatusOK {
@@ -148,8 +149,8 @@ func (c *Client) User(ctx context.Context) (User, error) {
 	return User{ClientID: int(cmp.Or(r.id("client_id"), r.id("clientid"))), ClientName: r.text("client_name"), Enabled: enabled || !said}, nil
 }
 
-// account is the account's id: the configured one, else the one of POST /v1/user, which is requested once and kept until forget.
-// While one caller asks, the others wait for it.
+// account is the account's id: the configured one, else the one of POST /v1/user, which is requested once and kept
+// until forget. While one caller asks, the others wait for it.
 func (c *Client) account(ctx context.Context) (id int, err error) {
 	const op = "read client id"
 	select {

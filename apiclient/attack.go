@@ -23,7 +23,8 @@ const DefaultApp = -1
 // SeveralPaths is the path of a record that has several.
 const SeveralPaths = "[multiple]"
 
-// Figure is a count that the service may not have given. The zero value is unknown, which is not zero. As JSON it is a number, or null.
+// Figure is a count that the service may not have given. The zero value is unknown, which is not zero. As JSON it is a
+// number, or null.
 type Figure struct {
 	N     int64
 	Known bool
@@ -65,7 +66,8 @@ func (f *Figure) UnmarshalJSON(text []byte) error {
 // Status is how much of an attack the service stopped, normalised from the spellings it uses.
 type Status string
 
-// The statuses. StatusUnknown covers a missing value and one wafbot does not know; Attack.BlockStatus keeps the original.
+// The statuses. StatusUnknown covers a missing value and one wafbot does not know; Attack.BlockStatus keeps the
+// original.
 const (
 	StatusBlocked    Status = "blocked"
 	StatusPartly     Status = "partly"
@@ -141,8 +143,8 @@ type plainAttack struct {
 // Incident reports whether the attack exploited a vulnerability.
 func (a Attack) Incident() bool { return a.VulnID != "" }
 
-// Answered is the code of an answer other than an error that the application gave to hits that were not all blocked: a success before a redirect.
-// ok is false where no such answer is known.
+// Answered is the code of an answer other than an error that the application gave to hits that were not all blocked: a
+// success before a redirect. ok is false where no such answer is known.
 func (a Attack) Answered() (code int, ok bool) {
 	if a.Status() == StatusBlocked {
 		return 0, false
@@ -199,7 +201,8 @@ const (
 	briefList = 10
 )
 
-// Brief is the record small enough to be kept as evidence: texts are cut at 400 bytes, lists after 10 items. The id stays whole.
+// Brief is the record small enough to be kept as evidence: texts are cut at 400 bytes, lists after 10 items. The id
+// stays whole.
 func (a Attack) Brief() Attack {
 	for _, text := range []*string{&a.Domain, &a.Path, &a.Method, &a.Parameter, &a.Type, &a.VulnID, &a.Target, &a.BlockStatus, &a.State} {
 		if len(*text) > briefText {
@@ -236,8 +239,8 @@ type AttackPage struct {
 
 // Attacks lists attack records, the latest hit first, page by page: POST /v1/objects/attack. It may be repeated.
 // While it reads, records can move to pages already read or come twice: the identity is Attack.ID.
-// An empty list gives one empty page; an error ends the list, but for Foreign: that comes beside the account's own records of a page, and those of
-// the pages after it follow.
+// An empty list gives one empty page; an error ends the list, but for Foreign: that comes beside the account's own
+// records of a page, and those of the pages after it follow.
 func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPage, error] {
 	filter, op := map[string]any{"time": since(f.From)}, "list attacks"
 	if f.IncidentsOnly {
@@ -389,8 +392,8 @@ const (
 	maxText = 1_000
 )
 
-// bounded is a text that may be kept of thousands of records. Of one that is too long there are its beginning, its length and its hash, so that it
-// equals itself alone. Its length shows that it is cut.
+// bounded is a text that may be kept of thousands of records. Of one that is too long there are its beginning, its
+// length and its hash, so that it equals itself alone. Its length shows that it is cut.
 func bounded(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -407,7 +410,8 @@ const OwnID = "storm:"
 // maxID is how long an id may be, in bytes: the service's have about 30.
 const maxID = 200
 
-// identity reads the id of an attack. One that could be taken for wafbot's own, fills a message, or does more than stand there, is replaced by its hash.
+// identity reads the id of an attack. One that could be taken for wafbot's own, fills a message, or does more than
+// stand there, is replaced by its hash.
 func identity(v any) string {
 	id := joined(v)
 	strange := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`<>&"\`, r) }

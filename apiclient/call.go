@@ -169,7 +169,8 @@ func (c *Client) request(ctx context.Context, k call, body []byte) (*http.Reques
 	return req, nil
 }
 
-// read reads an answer, of which it never takes more than a bound. The status decides how, even if the body is cut short.
+// read reads an answer, of which it never takes more than a bound. The status decides how, even if the body is cut
+// short.
 func read(op string, resp *http.Response) (answer, *Error) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, longestRefusal+1))

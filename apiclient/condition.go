@@ -93,15 +93,16 @@ func ConditionsScope(cs []Condition) (Scope, bool) {
 }
 
 // SameConditions reports whether both match the same requests, as far as that shows: in any order, with the spellings
-// the service changes (case of hosts and header names, indexes as text), and without case where a condition disregards it. A condition that could not be read is like no other.
+// the service changes (case of hosts and header names, indexes as text), and without case where a condition disregards
+// it. A condition that could not be read is like no other.
 func SameConditions(a, b []Condition) bool {
 	x, okX := ConditionKeys(a)
 	y, okY := ConditionKeys(b)
 	return okX && okY && slices.Equal(x, y)
 }
 
-// ConditionKeys are conditions as texts, each once and sorted, which are equal for those that match the same requests; ok is false where one could
-// not be read.
+// ConditionKeys are conditions as texts, each once and sorted, which are equal for those that match the same requests;
+// ok is false where one could not be read.
 func ConditionKeys(cs []Condition) (all []string, ok bool) {
 	keys := make(map[string]bool, len(cs))
 	for _, c := range cs {
@@ -124,7 +125,8 @@ func ConditionKeys(cs []Condition) (all []string, ok bool) {
 	return slices.Sorted(maps.Keys(keys)), true
 }
 
-// normalPoint writes a flat point the same whether its numbers are ints, floats or text, and header names in upper case.
+// normalPoint writes a flat point the same whether its numbers are ints, floats or text, and header names in upper
+// case.
 func normalPoint(items []any) []string {
 	out := make([]string, len(items))
 	for i, item := range items {
@@ -151,8 +153,8 @@ func SameRule(a, b Rule) bool {
 		slices.Equal(flatPoint(a.Point), flatPoint(b.Point)) && SameConditions(a.Conditions, b.Conditions)
 }
 
-// CoversPatch reports whether one rule blocks all that a virtual patch would, because it patches the same for at least as many requests, or closes
-// them altogether.
+// CoversPatch reports whether one rule blocks all that a virtual patch would, because it patches the same for at least
+// as many requests, or closes them altogether.
 func CoversPatch(wide, patch Rule) bool {
 	if wide.Type != RulePatch || patch.Type != RulePatch {
 		return false

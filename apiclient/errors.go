@@ -225,8 +225,8 @@ func printable(s string, token Secret) string {
 	return s
 }
 
-// RetryAfter reads the header Retry-After as seconds or as a date, measured on the sender's clock if it sends Date; 0 if there is none
-// that can be read, a year at most.
+// RetryAfter reads the header Retry-After as seconds or as a date, measured on the sender's clock if it sends Date; 0
+// if there is none that can be read, a year at most.
 func RetryAfter(header http.Header) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if value == "" {

@@ -6,7 +6,8 @@ import "fmt"
 // change fails with Foreign.
 func (c *Client) Foreign() int64 { return c.foreign.Load() }
 
-// notOwn is the error of a record that names another client than the account's; nil: it is the account's, or names none.
+// notOwn is the error of a record that names another client than the account's; nil: it is the account's, or names
+// none.
 func (c *Client) notOwn(k call, own int, named ...any) error {
 	for _, v := range named {
 		if id := wholeNumber(v); id != 0 && id != int64(own) {

@@ -34,7 +34,8 @@ const AllApps = 0
 // Forever is the latest expiry the service accepts.
 var Forever = time.Unix(33223139044, 0).UTC()
 
-// ShortestEntry is how long an entry of the service's own console lives at least. Whether a shorter one ends in time isn't documented.
+// ShortestEntry is how long an entry of the service's own console lives at least. Whether a shorter one ends in time
+// isn't documented.
 const ShortestEntry = 5 * time.Minute
 
 // IPRule is an entry of an IP list.
@@ -75,11 +76,10 @@ func (c *Client) IPRules(ctx context.Context, f IPRuleFilter) iter.Seq2[IPRule, 
 	}), readIPRule)
 }
 
-// AddIPRule adds an entry: POST /v4/ip_rules. It may be repeated, as long as Expires and Reason stay the same; after an unknown outcome it is left to
-// the caller, who looks first what is there. No Apps
-// means all applications; an Expires after Forever becomes Forever; force overwrites an existing entry of any author.
-// An incomplete entry is refused before sending, as Invalid. What the service does not repeat in its answer is as sent;
-// ID is 0 when it is missing.
+// AddIPRule adds an entry: POST /v4/ip_rules. It may be repeated, as long as Expires and Reason stay the same; after an
+// unknown outcome it is left to the caller, who looks first what is there. No Apps means all applications; an Expires
+// after Forever becomes Forever; force overwrites an existing entry of any author. An incomplete entry is refused
+// before sending, as Invalid. What the service does not repeat in its answer is as sent; ID is 0 when it is missing.
 func (c *Client) AddIPRule(ctx context.Context, r IPRule, force bool) (IPRule, error) {
 	k := call{op: "add to IP list", method: http.MethodPost, path: "/v4/ip_rules", effect: once}
 	r.Subnet = plainPrefix(r.Subnet)
@@ -101,8 +101,9 @@ func (c *Client) AddIPRule(ctx context.Context, r IPRule, force bool) (IPRule, e
 	return confirmed(r, readIPRule(object(ans.body))), nil
 }
 
-// DeleteIPRules removes entries by their ids: DELETE /v4/ip_rules. It may be repeated while they are what they were: one that is overwritten keeps its
-// id. After an unknown outcome that is left to the caller. The service does not say what it removed: list again to know.
+// DeleteIPRules removes entries by their ids: DELETE /v4/ip_rules. It may be repeated while they are what they were:
+// one that is overwritten keeps its id. After an unknown outcome that is left to the caller. The service does not say
+// what it removed: list again to know.
 func (c *Client) DeleteIPRules(ctx context.Context, ids ...int64) error {
 	k := call{op: "delete from IP lists", method: http.MethodDelete, path: "/v4/ip_rules", effect: once}
 	if len(ids) == 0 || slices.Min(ids) <= 0 { // without ids the filter would be the whole account

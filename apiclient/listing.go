@@ -66,8 +66,8 @@ type page struct {
 // pages reads a listing. The offset grows by the items received and only an empty page ends the list: the service may
 // cut the limit, which makes a full page look like a short, last one. That costs one more request than stopping at a
 // short page. An empty list gives its one empty page, an error ends the list. Each page is of at most so many items:
-// of fewer where they are so long that the answer is not read to its end, for attackers write into them. A single item that is too long is skipped; where
-// it is, the next reading knows.
+// of fewer where they are so long that the answer is not read to its end, for attackers write into them. A single item
+// that is too long is skipped; where it is, the next reading knows.
 func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset, limit int) call) iter.Seq2[page, error] {
 	return func(yield func(page, error) bool) {
 		clientID, err := c.account(ctx)
@@ -117,8 +117,8 @@ func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset,
 	}
 }
 
-// page reads one page. It fails if a service that disregards the offset gives the same page for the third time. Twice can happen: new records push
-// the list on.
+// page reads one page. It fails if a service that disregards the offset gives the same page for the third time. Twice
+// can happen: new records push the list on.
 func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 	ans, err := c.do(ctx, k)
 	if err != nil {
@@ -141,7 +141,8 @@ func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 	return p, nil
 }
 
-// each reads the listing record by record: the items that are objects. A record of another client ends it with an error.
+// each reads the listing record by record: the items that are objects. A record of another client ends it with an
+// error.
 func each[T any](c *Client, pages iter.Seq2[page, error], read func(record) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T

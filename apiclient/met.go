@@ -52,8 +52,8 @@ func (c Condition) met(a Attack) Met {
 	return MetNo
 }
 
-// part is the part of the attack's requests that a condition's point names, whether they have it, and whether the record tells. A record
-// of several paths, or of one that was cut, tells no part of a path.
+// part is the part of the attack's requests that a condition's point names, whether they have it, and whether the
+// record tells. A record of several paths, or of one that was cut, tells no part of a path.
 func (a Attack) part(point []string) (value string, there, known bool) {
 	switch {
 	case len(point) == 0:

@@ -223,7 +223,8 @@ func readConditions(items []any) []Condition {
 	return out
 }
 
-// readPoint groups a point, which comes flat (["post", "form_urlencoded", "x"]) or as it is sent. What isn't known stays as it came.
+// readPoint groups a point, which comes flat (["post", "form_urlencoded", "x"]) or as it is sent. What isn't known
+// stays as it came.
 func readPoint(items []any) Point {
 	var p Point
 	for i := 0; i < len(items); i++ {

@@ -28,7 +28,8 @@ func (Secret) GoString() string { return redacted }
 // Format writes "[redacted]" for every verb: %x and %q would else show the text. Only %p never asks, which vet refuses.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// MarshalText returns "[redacted]"; JSON and YAML values go through it. JSON takes map keys as they are: make no key of it.
+// MarshalText returns "[redacted]"; JSON and YAML values go through it. JSON takes map keys as they are: make no key of
+// it.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // LogValue returns "[redacted]".

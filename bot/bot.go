@@ -38,7 +38,8 @@ type Runner interface {
 	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
 	// May refuses who may not run a line. It runs nothing.
 	May(ctx context.Context, inv call.Invocation) error
-	// Permitted reports of each line whether who asks may fill it in and run it on an account, and says what is left out; nil: nothing is.
+	// Permitted reports of each line whether who asks may fill it in and run it on an account, and says what is left out;
+	// nil: nothing is.
 	Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool, left text.Text)
 }
 
@@ -46,8 +47,9 @@ type Runner interface {
 type Inbox interface {
 	// Ping reports whether it can be written.
 	Ping(ctx context.Context) error
-	// Accept writes work down under the names of its delivery; fresh is false if one of them was known already. Work of one lane is carried out in order.
-	// If the lane is full, nothing is written down, and waiting is how many wait in it; else it is 0. After an error the outcome is unknown.
+	// Accept writes work down under the names of its delivery; fresh is false if one of them was known already. Work of
+	// one lane is carried out in order. If the lane is full, nothing is written down, and waiting is how many wait in it;
+	// else it is 0. After an error the outcome is unknown.
 	Accept(ctx context.Context, work []byte, lane record.Lane, names ...string) (fresh bool, waiting int, err error)
 	// First reports whether a user's delivery comes for the first time.
 	First(ctx context.Context, user string, names ...string) (bool, error)
@@ -79,7 +81,8 @@ type Notifier interface {
 	MarkActed(ctx context.Context, account, attack string) error
 	// Post puts a message that no event is about into a channel once.
 	Post(ctx context.Context, p notify.Post) error
-	// Situation is what is decided from about an attack; known is false if it expired, or was not seen again since the store was rebuilt.
+	// Situation is what is decided from about an attack; known is false if it expired, or was not seen again since the
+	// store was rebuilt.
 	Drawn(ctx context.Context, account, attack string) (c card.Card, known bool, err error)
 }
 

@@ -72,8 +72,9 @@ func (s *Server) state(ctx context.Context) (state metrics.State) {
 // overHTTP is how long a request over HTTP shows that Slack sends them.
 const overHTTP = 10 * time.Minute
 
-// waysIn is the state of each configured way in, and whether Slack delivers over one. Where there is an app token Slack uses Socket Mode, and HTTP counts
-// for nothing, unless Slack says that the app's Socket Mode is off, or sent a request lately.
+// waysIn is the state of each configured way in, and whether Slack delivers over one. Where there is an app token Slack
+// uses Socket Mode, and HTTP counts for nothing, unless Slack says that the app's Socket Mode is off, or sent a request
+// lately.
 func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	ways = map[string]string{}
 	open, trouble := s.socket.State()
@@ -112,8 +113,8 @@ func (s *Server) askSlack(ctx context.Context) error {
 	return s.cfg.Slack.Usable(ctx)
 }
 
-// ready answers 200 if Redis can be written and Slack can deliver. Slack's methods and accounts are in the body only: a token
-// must not take the replica out of service.
+// ready answers 200 if Redis can be written and Slack can deliver. Slack's methods and accounts are in the body only: a
+// token must not take the replica out of service.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	var redis, said error
 	var asked sync.WaitGroup

@@ -76,7 +76,8 @@ func (in *ingress) accountIn(channel string) string {
 	return name
 }
 
-// payload is what is needed of an interaction. It is not slack-go's type, which refuses the whole click for one unknown block.
+// payload is what is needed of an interaction. It is not slack-go's type, which refuses the whole click for one unknown
+// block.
 type payload struct {
 	Type string `json:"type"`
 	App  string `json:"api_app_id"`

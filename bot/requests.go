@@ -26,7 +26,8 @@ type delivery struct {
 	at    time.Time
 }
 
-// namedBy are its names, with the one that it has over either way in: Slack makes a trigger for each command and each click.
+// namedBy are its names, with the one that it has over either way in: Slack makes a trigger for each command and each
+// click.
 func (d delivery) namedBy(kind, trigger string) []string {
 	if trigger == "" {
 		return d.names
@@ -84,8 +85,8 @@ const (
 	maxWaiting = 1024
 )
 
-// requests takes what deliveries ask for. A read runs in the background after it was acknowledged. A change is stored before it is acknowledged, so
-// that no acknowledged click is lost; any replica carries it out.
+// requests takes what deliveries ask for. A read runs in the background after it was acknowledged. A change is stored
+// before it is acknowledged, so that no acknowledged click is lost; any replica carries it out.
 type requests struct {
 	cfg      *Config
 	log      *sampledLog
@@ -107,8 +108,9 @@ func (r *requests) refuses(ctx context.Context, req request) bool {
 	return r.cfg.Runner.Refuses(ctx, req.Invocation)
 }
 
-// store stores a change, once for each delivery. If it isn't stored it returns what to say. A long line that is refused anyway takes no room in Redis: it is
-// answered as a read is. A short one takes little until it is carried out, and its acknowledgement doesn't wait.
+// store stores a change, once for each delivery. If it isn't stored it returns what to say. A long line that is refused
+// anyway takes no room in Redis: it is answered as a read is. A short one takes little until it is carried out, and its
+// acknowledgement doesn't wait.
 func (r *requests) store(ctx context.Context, req request) (failed *card.Message) {
 	ctx = req.within(ctx)
 	if len(req.Invocation.Line.String()) > maxLogged && r.refuses(ctx, req) {
@@ -144,8 +146,8 @@ func (c *Config) hasAccount(name string) bool {
 	return slices.ContainsFunc(c.Accounts, func(a notify.Account) bool { return a.Name == name })
 }
 
-// accountOf is the account that a line is about, as far as it says. Lines without an account are alike, as are those that name one that isn't there, so that
-// nobody makes names at will, and all where there is one account alone.
+// accountOf is the account that a line is about, as far as it says. Lines without an account are alike, as are those
+// that name one that isn't there, so that nobody makes names at will, and all where there is one account alone.
 func (c *Config) accountOf(inv call.Invocation) string {
 	account := cmp.Or(inv.Line.Keys["account"], inv.Account)
 	if len(c.Accounts) == 1 || !c.hasAccount(account) {
@@ -186,8 +188,8 @@ func (r *requests) misread(req request, why error) {
 	})
 }
 
-// noLine is what a person is told of what is no line: why, if the person may read how lines are written; else help is refused, and recorded. Anybody could have all
-// answered that is no line.
+// noLine is what a person is told of what is no line: why, if the person may read how lines are written; else help is
+// refused, and recorded. Anybody could have all answered that is no line.
 func (r *requests) noLine(ctx context.Context, req request, why error) error {
 	help := req.Invocation
 	help.Line = record.Line{Name: "help"}
@@ -225,8 +227,8 @@ func (r *requests) wait(ctx context.Context) {
 // readTimeout bounds a read and its answer.
 const readTimeout = 90 * time.Second
 
-// start continues a request after it was acknowledged, when it is its turn, and answers it. If too many wait, it is dropped. An answer that Slack doesn't take
-// holds no turn.
+// start continues a request after it was acknowledged, when it is its turn, and answers it. If too many wait, it is
+// dropped. An answer that Slack doesn't take holds no turn.
 func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 	if r.waiting.Add(1) > maxWaiting {
 		r.waiting.Add(-1)

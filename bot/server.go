@@ -88,8 +88,8 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// signed checks a request before it is handled: first its method and headers, then its size, and then its signature. Only what has fresh and well-formed headers
-// is read. A bad signature, or one over five minutes off: 401.
+// signed checks a request before it is handled: first its method and headers, then its size, and then its signature.
+// Only what has fresh and well-formed headers is read. A bad signature, or one over five minutes off: 401.
 func (s *Server) signed(handle func(w http.ResponseWriter, r *http.Request, d delivery, body []byte)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()

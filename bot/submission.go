@@ -18,14 +18,15 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Time for checking a form before it is acknowledged: first its fields, then the service's state. What takes longer is checked when the line is
-// carried out. Both leave time to store the request within acceptTimeout.
+// Time for checking a form before it is acknowledged: first its fields, then the service's state. What takes longer is
+// checked when the line is carried out. Both leave time to store the request within acceptTimeout.
 const (
 	formWithin  = 600 * time.Millisecond
 	checkWithin = time.Second
 )
 
-// submittedWithin is how long a form is checked: an acknowledgement without an answer would close it, as if all were well.
+// submittedWithin is how long a form is checked: an acknowledgement without an answer would close it, as if all were
+// well.
 const submittedWithin = 2200 * time.Millisecond
 
 // submittedInTime handles a submission, and answers before Slack's timeout if that takes too long.
@@ -46,8 +47,8 @@ func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *sla
 	}
 }
 
-// submitted handles a submission. Errors are shown at their fields. Warnings are asked in a view above the form, which keeps its fields. A valid
-// line is stored before the form closes.
+// submitted handles a submission. Errors are shown at their fields. Warnings are asked in a view above the form, which
+// keeps its fields. A valid line is stored before the form closes.
 func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	req := p.request(d)
 	ctx = req.within(ctx)

@@ -51,7 +51,8 @@ func (s *Server) Work(held, more context.Context) error {
 	return err
 }
 
-// take carries out a request when it is its account's turn, all that are handed over side by side: the inbox keeps the order.
+// take carries out a request when it is its account's turn, all that are handed over side by side: the inbox keeps the
+// order.
 func (w *worker) take(held, more context.Context, one work) {
 	w.turns.take(w.cfg.accountOf(one.Invocation), func(leave func()) {
 		if one.leave = leave; more.Err() == nil && (time.Since(one.at) < doubtAfter || one.piece.Mine(held)) {
@@ -90,8 +91,8 @@ const (
 	maxAnswering = 1024
 )
 
-// carryOut carries out a request and answers it. It reports whether that is done: if not, it was interrupted, and the replica that gets the request next
-// goes on, or another one has taken it over.
+// carryOut carries out a request and answers it. It reports whether that is done: if not, it was interrupted, and the
+// replica that gets the request next goes on, or another one has taken it over.
 func (w *worker) carryOut(held, more context.Context, one work) (done bool) {
 	var passing sync.WaitGroup
 	undone, end := context.WithCancel(held)
@@ -138,8 +139,8 @@ func (w *worker) answer(held, more context.Context, req request, res call.Result
 	return answered || ctx.Err() != nil && held.Err() == nil
 }
 
-// passAfter is how long the next line of the same person waits at most when this one is carried out or surely will be. Most are done by then, which passes the
-// turn too, without a round trip of its own.
+// passAfter is how long the next line of the same person waits at most when this one is carried out or surely will be.
+// Most are done by then, which passes the turn too, without a round trip of its own.
 const passAfter = 50 * time.Millisecond
 
 // passSoon passes the turn unless the context ends before, because the line is done.
@@ -152,8 +153,9 @@ func passSoon(undone context.Context, p Piece) {
 // awayAgain is the pause before a retry while Redis is unreachable.
 const awayAgain = time.Second
 
-// do runs a request. A request that waited so long that another replica may have begun it can't be refused while Redis is unreachable, because it
-// may have been done. It is retried until Redis is back; an emptied one knows no more of it however long that takes.
+// do runs a request. A request that waited so long that another replica may have begun it can't be refused while Redis
+// is unreachable, because it may have been done. It is retried until Redis is back; an emptied one knows no more of it
+// however long that takes.
 func (w *worker) do(held context.Context, req request, p Piece) (call.Result, error) {
 	ctx, cancel := context.WithTimeout(held, workLimit)
 	defer cancel()
@@ -205,8 +207,8 @@ func (w *worker) markInProgress(ctx context.Context, req request) {
 	}
 }
 
-// failedInThread replies in the card's thread, with a mention, that a change failed at the service before it was stored: an ephemeral answer is
-// easily missed. A stored change has its own event.
+// failedInThread replies in the card's thread, with a mention, that a change failed at the service before it was
+// stored: an ephemeral answer is easily missed. A stored change has its own event.
 func (w *worker) failedInThread(ctx context.Context, req request, err error) {
 	thread := cmp.Or(req.Thread, req.MessageTS)
 	if !errors.Is(err, refusal.ErrService) || errors.Is(err, refusal.ErrReported) || thread == "" || req.Ephemeral || !w.cfg.Verbs.Changes(req.Invocation.Line) {

@@ -10,7 +10,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// ahead is what a change goes by, read while it is looked up who asks: people wait for each round trip that follows another one.
+// ahead is what a change goes by, read while it is looked up who asks: people wait for each round trip that follows
+// another one.
 type ahead struct {
 	account, attack string // attack "": it is about none
 	basis           record.Basis
@@ -18,8 +19,8 @@ type ahead struct {
 	err             error
 }
 
-// admit authorises the person who asks, and reads meanwhile what the change goes by. It begins to read what the command needs of the service:
-// a refusal doesn't wait for that.
+// admit authorises the person who asks, and reads meanwhile what the change goes by. It begins to read what the command
+// needs of the service: a refusal doesn't wait for that.
 func (r *Runner) admit(ctx context.Context, c *job) error {
 	attack, _ := c.attackTyped()
 	if attack = record.FoldID(attack); !c.changes || c.Account == nil || attack != "" && !record.IsAttackID(attack) {
@@ -69,8 +70,8 @@ func (c *job) attackTyped() (typed string, implied bool) {
 	return typed, implied
 }
 
-// knownAhead is the attack that was typed, if it was read ahead: it has that whole id, so nothing else is meant. What was read of an account that doesn't
-// exist for the person isn't known.
+// knownAhead is the attack that was typed, if it was read ahead: it has that whole id, so nothing else is meant. What
+// was read of an account that doesn't exist for the person isn't known.
 func (c *job) knownAhead(typed string) (attack apiclient.Attack, ok bool) {
 	a := c.ahead
 	if a == nil || a.err != nil || c.Account == nil || a.account != c.Account.Name || a.attack != record.FoldID(typed) {

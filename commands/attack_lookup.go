@@ -57,9 +57,9 @@ func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) erro
 	return refusal.Usage(text.New(unknown, "None has that id in the last ", text.Duration(back), ": ", text.Code("attacks since="+grammar.DurationText(back)), " lists them"))
 }
 
-// searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one of them finds something. The services
-// are asked only when no account's store knows it. Of several accounts each gets some seconds: one whose service hangs must not keep people waiting
-// for the others.
+// searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one
+// of them finds something. The services are asked only when no account's store knows it. Of several accounts each gets
+// some seconds: one whose service hangs must not keep people waiting for the others.
 func (l *loader) searchAttacks(ctx context.Context, accounts []*call.Account, typed string, past bool) (found []foundAttack, err error) {
 	type answer struct {
 		hits []record.KnownAttack
@@ -92,7 +92,8 @@ func (l *loader) searchAttacks(ctx context.Context, accounts []*call.Account, ty
 	return found, err
 }
 
-// idsMeant are the ids, or beginnings of ids, that what was typed can mean, the likelier first: it may also be the service's own id.
+// idsMeant are the ids, or beginnings of ids, that what was typed can mean, the likelier first: it may also be the
+// service's own id.
 func idsMeant(a *call.Account, typed string) (ids []string) {
 	if len(typed) >= record.MinPrefix {
 		ids = append(ids, record.FoldID(typed))
@@ -119,7 +120,8 @@ func (l *loader) storedAttacks(ctx context.Context, a *call.Account, typed strin
 	return hits, nil
 }
 
-// knownAttacks are the stored attacks whose id begins so. A whole id, which is what buttons hold, is read alone: a prefix has all of them scanned.
+// knownAttacks are the stored attacks whose id begins so. A whole id, which is what buttons hold, is read alone: a
+// prefix has all of them scanned.
 func (l *loader) knownAttacks(ctx context.Context, account, id string) (map[string]apiclient.Attack, error) {
 	if !record.IsAttackID(id) {
 		return l.cfg.Attacks.FindAttacks(ctx, account, id)

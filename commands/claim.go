@@ -23,8 +23,8 @@ const (
 // resaveEvery is how often it is tried to store what was sent after its claim was lost.
 const resaveEvery = 500 * time.Millisecond
 
-// begin begins a draft on what is stored now, to which is added what this call did before it lost its claim. Nobody else knows of that where Redis was emptied, so it
-// waits for it as long as the call may last.
+// begin begins a draft on what is stored now, to which is added what this call did before it lost its claim. Nobody
+// else knows of that where Redis was emptied, so it waits for it as long as the call may last.
 func (x *executor) begin(ctx context.Context, c *job) error {
 	for {
 		err := x.loader.begin(ctx, c, c.AttackID())
@@ -55,7 +55,8 @@ func (x *executor) await(ctx context.Context, c *job, cause error, try int) erro
 	return delay.Sleep(ctx, delay.Backoff(try, claimPause, longestPause))
 }
 
-// take claims a change of this very request, waits for that if need be, and gives it as it is stored then; as it was if it isn't stored any more.
+// take claims a change of this very request, waits for that if need be, and gives it as it is stored then; as it was if
+// it isn't stored any more.
 func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held context.Context, now record.Change, err error) {
 	c.passTurn()
 	for try := 0; ; try++ {
@@ -83,7 +84,8 @@ func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held con
 
 // settleAbandoned finds out what became of a change that was begun, and of those that were claimed with it, if nobody
 // carries them out any more. One that was done in part is finished; of others nothing is sent: who wants it asks again.
-// It fails with refusal.ErrClaimed while somebody carries them out, and with refusal.ErrLost where somebody else may by now.
+// It fails with refusal.ErrClaimed while somebody carries them out, and with refusal.ErrLost where somebody else may by
+// now.
 func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) (err error) {
 	held, claim, err := x.cfg.Ledger.Resume(ctx, ch)
 	switch {
@@ -124,8 +126,8 @@ func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) (err e
 	return nil
 }
 
-// verifyAbandoned looks which steps of a change were done, for as long as one may show still. It fails with change.ErrOutcomeUnknown if that can't
-// be read, and otherwise says what was not done.
+// verifyAbandoned looks which steps of a change were done, for as long as one may show still. It fails with
+// change.ErrOutcomeUnknown if that can't be read, and otherwise says what was not done.
 func (x *executor) verifyAbandoned(ctx context.Context, ch *record.Change) (fault error) {
 	for i := range ch.Steps {
 		s := &ch.Steps[i]
@@ -152,8 +154,8 @@ func (x *executor) verifyAbandoned(ctx context.Context, ch *record.Change) (faul
 	return fault
 }
 
-// reconcile brings together what this call did and couldn't store, because it lost its claim, with what is stored by now: another
-// replica may have taken the request over, and then it verified before it sent anything again.
+// reconcile brings together what this call did and couldn't store, because it lost its claim, with what is stored by
+// now: another replica may have taken the request over, and then it verified before it sent anything again.
 func (x *executor) reconcile(ctx context.Context, c *job) error {
 	for len(c.lost) > 0 {
 		mine := c.lost[0]
@@ -186,7 +188,8 @@ func (x *executor) reconcileChange(ctx context.Context, c *job, written, mine re
 	return err
 }
 
-// reconcileStep takes over what this call knows of a step, and deletes a rule that it made beside the one that is stored.
+// reconcileStep takes over what this call knows of a step, and deletes a rule that it made beside the one that is
+// stored.
 func (x *executor) reconcileStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
 	switch written := &ch.Steps[n]; {
 	case !mine.Done: // nothing is known of it

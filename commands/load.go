@@ -43,8 +43,8 @@ type loader struct {
 	accounts map[string]*call.Account // by name
 }
 
-// load loads facts side by side. A fact that can't be read is unknown, which is logged. The service's listings lag behind its writes, so what wafbot
-// itself did lately is loaded with them and laid over them.
+// load loads facts side by side. A fact that can't be read is unknown, which is logged. The service's listings lag
+// behind its writes, so what wafbot itself did lately is loaded with them and laid over them.
 func (l *loader) load(ctx context.Context, f *call.Facts, needs ...call.Need) {
 	for _, n := range slices.Clone(needs) {
 		if own := changesOf(n.Account); (n.Fact == call.FactEntries || n.Fact == call.FactRules) && !slices.Contains(needs, own) {
@@ -87,19 +87,20 @@ func overlaid(n call.Need, read call.Loaded, own []record.Change) call.Loaded {
 	return read
 }
 
-// How long a fact of the service is waited for, where nothing is changed: one account whose service hangs must not keep the others' from people,
-// and a form opens without what it only shows.
+// How long a fact of the service is waited for, where nothing is changed: one account whose service hangs must not keep
+// the others' from people, and a form opens without what it only shows.
 const (
 	accountPatience = 10 * time.Second
 	formPatience    = 3 * time.Second
 	briefPatience   = time.Second // for what an answer only mentions, of all accounts together
 )
 
-// keepListings is for how long a listing of the service may be planned on again, with what wafbot itself did since laid over it.
+// keepListings is for how long a listing of the service may be planned on again, with what wafbot itself did since laid
+// over it.
 const keepListings = 5 * time.Second
 
-// begin has a call work on what is stored now of its account, and of an attack if it is about one, and write on the condition that nobody wrote since.
-// Of what was read before only the service's answers stay, for a short while.
+// begin has a call work on what is stored now of its account, and of an attack if it is about one, and write on the
+// condition that nobody wrote since. Of what was read before only the service's answers stay, for a short while.
 func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	if c.basis, c.draft, err = l.basis(ctx, c, attack); err != nil {
 		if ctx.Err() == nil {
@@ -227,7 +228,8 @@ var ownFacts = map[call.Fact]func(r reading) (any, error){
 	call.FactDrill: func(r reading) (any, error) { return r.cfg.Drills.Drill(r.ctx, r.name()) },
 }
 
-// inStorms reads which attacks have no card because a storm's stands for them, of the storms that go on or whose attacks do.
+// inStorms reads which attacks have no card because a storm's stands for them, of the storms that go on or whose
+// attacks do.
 func (r reading) inStorms() (any, error) {
 	storms, err := r.cfg.Storms.Storms(r.ctx, r.name())
 	if err != nil {
@@ -254,8 +256,8 @@ func found[T any](value T, ok bool, err error) (call.Found[T], error) {
 	return call.Found[T]{Value: value, Ok: ok}, err
 }
 
-// withFacts runs a pure function on a call, loads the facts that it lacks beside those that its command declares, and runs it again until it
-// lacks none. What the function notes on the call is kept of the last run alone.
+// withFacts runs a pure function on a call, loads the facts that it lacks beside those that its command declares, and
+// runs it again until it lacks none. What the function notes on the call is kept of the last run alone.
 func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *call.Call) (T, error)) (value T, err error) {
 	now := l.cfg.Clocks.Now()
 	l.cfg.tellTime(c, now)

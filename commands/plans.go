@@ -19,15 +19,17 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// executor carries out plans: it claims what they touch, sends their steps, verifies them, and stores what became of them.
+// executor carries out plans: it claims what they touch, sends their steps, verifies them, and stores what became of
+// them.
 type executor struct {
 	cfg      *Config
 	loader   *loader
 	recorder *recorder
 }
 
-// carryOutPlans carries out the plans one after another, each as a change of its own. What they touch is claimed before anything is sent, all or none;
-// but of what is planned when its turn comes, by itself. What is sent right after the claim is stored as sent with it.
+// carryOutPlans carries out the plans one after another, each as a change of its own. What they touch is claimed before
+// anything is sent, all or none; but of what is planned when its turn comes, by itself. What is sent right after the
+// claim is stored as sent with it.
 func (x *executor) carryOutPlans(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	res := call.Result{Outcome: "nothing", Account: c.Account.Name, AttackID: c.AttackID()}
 	plans = slices.Clone(plans)
@@ -74,7 +76,8 @@ func (x *executor) carryOutPlans(ctx context.Context, c *job, plans []call.Plan)
 	return res, nil
 }
 
-// newChanges are the changes to make: of plans that aren't carried out yet, and whose effect nothing has. A plan whose effect is there says whose it is.
+// newChanges are the changes to make: of plans that aren't carried out yet, and whose effect nothing has. A plan whose
+// effect is there says whose it is.
 func (x *executor) newChanges(ctx context.Context, c *job, plans []call.Plan) (made []record.Change, err error) {
 	for i := range plans {
 		p, id := &plans[i], approval.ChangeID(c.Call, plans[i], i)
@@ -253,8 +256,8 @@ func (c *job) newChange(at time.Time, id string, p call.Plan) record.Change {
 	return ch
 }
 
-// observed is what the call's attack looked like when the poller last saw it, to be kept with a change; nil if that isn't known, which keeps no
-// one from changing something.
+// observed is what the call's attack looked like when the poller last saw it, to be kept with a change; nil if that
+// isn't known, which keeps no one from changing something.
 func (x *executor) observed(ctx context.Context, c *call.Call) *record.Observation {
 	if c.Attack == nil {
 		return nil

@@ -34,7 +34,8 @@ func onlyRenews(c *call.Call, plans []call.Plan) bool {
 	})
 }
 
-// askApproval stores an approval request for the plans. Nothing is sent. One for the same effect that waits already stands for it.
+// askApproval stores an approval request for the plans. Nothing is sent. One for the same effect that waits already
+// stands for it.
 func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	if c.Actor.Via == record.ViaClock {
 		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Needs), ": that needs approval, which wafbot doesn't ask for by itself")}

@@ -59,8 +59,8 @@ type Clocks interface {
 // now is the time by the clock of an account's service.
 func (cfg *Config) now(account string) time.Time { return cfg.Clocks.ServiceNow(account) }
 
-// tellTime sets what time it is for a call, on each account that it is about, and when it was asked, by the clock of its account's service; now is by the clock
-// that the replicas share.
+// tellTime sets what time it is for a call, on each account that it is about, and when it was asked, by the clock of
+// its account's service; now is by the clock that the replicas share.
 func (cfg *Config) tellTime(c *call.Call, now time.Time) {
 	c.Now, c.Asked, c.Times = now, c.At, map[string]time.Time{}
 	if c.Account != nil {
@@ -97,14 +97,16 @@ func (cfg *Config) correctTime(c *call.Call, now time.Time) (corrected bool) {
 	return corrected
 }
 
-// onService is a moment on the clock that the replicas share by the clock of an account's service, as far as that is known now.
+// onService is a moment on the clock that the replicas share by the clock of an account's service, as far as that is
+// known now.
 func (cfg *Config) onService(account string, at time.Time) time.Time {
 	return cfg.now(account).Add(-cfg.Clocks.Now().Sub(at))
 }
 
 // Cards says where cards are in Slack.
 type Cards interface {
-	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may be nil.
+	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may
+	// be nil.
 	CardLinks(ctx context.Context, account string, attacks []string) map[string]string
 }
 
@@ -126,15 +128,17 @@ type Watch interface {
 
 // Members knows the people of the Slack workspace.
 type Members interface {
-	// Member returns the user's name, the id of the workspace as whose user he is known, "" if he is of another one, and whether he is a full member there (no
-	// guest, no stranger, no bot, not deactivated). After an error they are what was last known: full is false if nothing was.
+	// Member returns the user's name, the id of the workspace as whose user he is known, "" if he is of another one, and
+	// whether he is a full member there (no guest, no stranger, no bot, not deactivated). After an error they are what was
+	// last known: full is false if nothing was.
 	Member(ctx context.Context, team, user string) (name, workspace string, full bool, err error)
-	// Groups are those of the user groups that the user is in. After an error they are what was last known, which may be over.
+	// Groups are those of the user groups that the user is in. After an error they are what was last known, which may be
+	// over.
 	Groups(ctx context.Context, user string, of []string) (in []string, err error)
 }
 
-// Notifier learns what was stored, so that the replica that owns the account posts and redraws at once. Another replica's notifier
-// finds it in the store within a second.
+// Notifier learns what was stored, so that the replica that owns the account posts and redraws at once. Another
+// replica's notifier finds it in the store within a second.
 type Notifier interface {
 	// Notify says that events were put into the outbox.
 	Notify(account string, events []record.Event)

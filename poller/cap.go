@@ -12,8 +12,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Limits bound what one poll reads of the listing of attacks, and how many of them are known between polls. Incidents don't count: their own listing is
-// read to its end, or the poll fails.
+// Limits bound what one poll reads of the listing of attacks, and how many of them are known between polls. Incidents
+// don't count: their own listing is read to its end, or the poll fails.
 type Limits struct {
 	Attacks int
 	Bytes   int           // attackers write into records

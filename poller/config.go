@@ -64,15 +64,16 @@ type ListReader interface {
 	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
 }
 
-// Clock tells the time. All that is stored, notified of and compared with the service's records is by the service's clock.
+// Clock tells the time. All that is stored, notified of and compared with the service's records is by the service's
+// clock.
 type Clock interface {
 	Now() time.Time
 }
 
 // Preferences reads what people asked for. Its answers are used within the same poll.
 type Preferences interface {
-	// Muted reads which attacks are muted. It is read where there would be an event of an attack that is no incident. After an error nothing is
-	// muted.
+	// Muted reads which attacks are muted. It is read where there would be an event of an attack that is no incident.
+	// After an error nothing is muted.
 	Muted(ctx context.Context, account string) (muted func(apiclient.Attack) bool, err error)
 }
 
@@ -119,8 +120,9 @@ func (c *Config) route(a apiclient.Attack) (Route, bool) {
 	return r, true
 }
 
-// stormRoute is the route of a storm: it mentions whom the first route with a mention that takes one of its attacks mentions,
-// and has the pager that is called soonest, and of the times after which an acknowledgement lapses the shortest. Taken are the indexes of the routes that take its attacks.
+// stormRoute is the route of a storm: it mentions whom the first route with a mention that takes one of its attacks
+// mentions, and has the pager that is called soonest, and of the times after which an acknowledgement lapses the
+// shortest. Taken are the indexes of the routes that take its attacks.
 func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
 	merged := Route{Channel: channel}
 	for i, route := range c.Routes {
@@ -140,7 +142,8 @@ func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
 	return merged
 }
 
-// accountEvent is an event of the account as a whole, for its channel. The number distinguishes it from others of its kind.
+// accountEvent is an event of the account as a whole, for its channel. The number distinguishes it from others of its
+// kind.
 func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, payload record.Payload) record.Event {
 	return record.Event{
 		ID: record.DeliveryID(c.Account, "", kind, int(number)), Account: c.Account, Kind: kind, Channel: c.Channel, At: at, Payload: payload,

@@ -12,7 +12,8 @@ import (
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
-// refreshAfter is how old the state of an ongoing attack without a card gets: it must not be deleted while the attack goes on.
+// refreshAfter is how old the state of an ongoing attack without a card gets: it must not be deleted while the attack
+// goes on.
 const refreshAfter = time.Hour
 
 // decide names the events in a snapshot and all that has to be saved of it.
@@ -49,8 +50,8 @@ func sortEvents(events []record.Event) {
 	})
 }
 
-// candidates are the attacks that can be events: what was read, and once a poll what time alone can make an event, and what a
-// mute suppressed and may be over. That is little beside all that is known.
+// candidates are the attacks that can be events: what was read, and once a poll what time alone can make an event, and
+// what a mute suppressed and may be over. That is little beside all that is known.
 func (d *decision) candidates() map[string]*apiclient.Attack {
 	if d.snap.early {
 		return d.snap.records
@@ -105,7 +106,8 @@ func (d *decision) overBefore(o compare.Observation) bool {
 	return !o.Attack.Last.IsZero() && d.st.firstStart.Sub(o.Attack.Last) >= d.cfg.OngoingFor
 }
 
-// firstStart adds the one event of an account's first poll, of all that was found, also by the parts that were settled before.
+// firstStart adds the one event of an account's first poll, of all that was found, also by the parts that were settled
+// before.
 func (d *decision) firstStart() {
 	var facts record.FirstStartFacts
 	for s := range d.states() {
@@ -132,8 +134,9 @@ func (d *decision) firstStart() {
 	d.out.Events = append(d.out.Events, d.cfg.accountEvent(record.FirstStart, 0, d.snap.at, facts))
 }
 
-// deletable are the records that left the lookback so long ago that they won't flicker at its edge any more. Left out are those whose events a mute
-// suppresses, and those with an event lately, as at the end of a long mute: people have yet to be notified.
+// deletable are the records that left the lookback so long ago that they won't flicker at its edge any more. Left out
+// are those whose events a mute suppresses, and those with an event lately, as at the end of a long mute: people have
+// yet to be notified.
 func deletable(cfg *Config, st *state, snap snapshot, r result) (ids []string) {
 	d := &decision{cfg: cfg, st: st, snap: snap, out: r}
 	edge := snap.at.Add(-2 * cfg.Lookback)

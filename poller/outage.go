@@ -9,11 +9,11 @@ import (
 const (
 	// outageAfter is for how many intervals polls fail before that is an event.
 	outageAfter = 4
-	// outageFailures and leastOutage are how many polls fail in a row at least, and for how long, before that is an event: a single refusal or
-	// error may be one broken instance of the service, also where polls are frequent.
+	// outageFailures and leastOutage are how many polls fail in a row at least, and for how long, before that is an event:
+	// a single refusal or error may be one broken instance of the service, also where polls are frequent.
 	outageFailures, leastOutage = 3, 10 * time.Second
-	// leastGap is how far back the last good poll lies at least after a monitoring gap. A shorter gap can't be distinguished from time that was not saved yet,
-	// and from a replica taking over.
+	// leastGap is how far back the last good poll lies at least after a monitoring gap. A shorter gap can't be
+	// distinguished from time that was not saved yet, and from a replica taking over.
 	leastGap = 2 * time.Minute
 )
 

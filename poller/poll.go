@@ -14,7 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// saveEvery is how often polls without events are saved. After a restart the time since is read once more, which does no harm.
+// saveEvery is how often polls without events are saved. After a restart the time since is read once more, which does
+// no harm.
 const saveEvery = 30 * time.Second
 
 // storeError marks errors of the store: the others are the service's.
@@ -24,9 +25,10 @@ func (e *storeError) Error() string { return e.err.Error() }
 
 func (e *storeError) Unwrap() error { return e.err }
 
-// Poll reads the service once, saves the events that it finds and wakes the notifier for them. Its errors are those of the service
-// (*apiclient.Error) and of the store. When the service breaks off, what it gave before is judged all the same; when
-// the store does, no event is passed on and the next poll begins with loading the state again: what was saved is unknown.
+// Poll reads the service once, saves the events that it finds and wakes the notifier for them. Its errors are those of
+// the service (*apiclient.Error) and of the store. When the service breaks off, what it gave before is judged all the
+// same; when the store does, no event is passed on and the next poll begins with loading the state again: what was
+// saved is unknown.
 func (p *Poller) Poll(ctx context.Context) error {
 	begin := time.Now()
 	err := delay.Try(p.cfg.Log, "a poll", func() error { return p.poll(ctx) })
@@ -105,7 +107,8 @@ func (p *Poller) newReader() *reader {
 	return r
 }
 
-// settleEarly settles what a poll has read before it reads on, and returns the ids of those records that must be judged again.
+// settleEarly settles what a poll has read before it reads on, and returns the ids of those records that must be judged
+// again.
 func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (again map[string]bool, err error) {
 	snap.early = true
 	res := decide(&p.cfg, p.st, snap, p.mutes(ctx))
@@ -208,7 +211,8 @@ func (p *Poller) noteHealth(err error, begin time.Time) {
 	}
 }
 
-// notifyOutage notifies once in an outage that the account can't be polled. Failures of the store are no such event: it could not be saved.
+// notifyOutage notifies once in an outage that the account can't be polled. Failures of the store are no such event: it
+// could not be saved.
 func (p *Poller) notifyOutage(ctx context.Context, err error) {
 	kind := apiclient.KindOf(err)
 	if kind == 0 || kind == apiclient.Foreign { // the account's own attacks are seen

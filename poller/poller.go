@@ -1,5 +1,6 @@
-// Package poller reads the attacks of one account, compares them with what is stored, and has people notified of each event once. One reading of
-// the service is a snapshot; decide, a pure function of snapshot and state, makes an update of it; Poll reads, saves and wakes.
+// Package poller reads the attacks of one account, compares them with what is stored, and has people notified of each
+// event once. One reading of the service is a snapshot; decide, a pure function of snapshot and state, makes an update
+// of it; Poll reads, saves and wakes.
 package poller
 
 import (
@@ -50,9 +51,9 @@ func New(cfg Config) *Poller {
 	return &Poller{cfg: cfg, mirror: newMirror(&cfg), first: make(chan struct{}), st: newState(cfg.OngoingFor)}
 }
 
-// Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the outage is
-// an event, down to one a minute, or every four intervals if that is less, or every interval if that is more. It begins with what
-// the store holds: another replica may have polled since this one did.
+// Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the
+// outage is an event, down to one a minute, or every four intervals if that is less, or every interval if that is more.
+// It begins with what the store holds: another replica may have polled since this one did.
 func (p *Poller) Run(ctx context.Context) error {
 	defer p.reset()
 	var beside sync.WaitGroup // so that neither delays a poll
@@ -124,8 +125,8 @@ func (p *Poller) StillTrying(addresses []netip.Addr) bool {
 	return slices.ContainsFunc(addresses, func(a netip.Addr) bool { return p.st.stillTrying(a, now, nil) })
 }
 
-// GoesOn reports whether an attack goes on whose id is meant: it was hit lately, or a source of it is still trying. A storm goes on when one of
-// the attacks that it groups does.
+// GoesOn reports whether an attack goes on whose id is meant: it was hit lately, or a source of it is still trying. A
+// storm goes on when one of the attacks that it groups does.
 func (p *Poller) GoesOn(meant func(attackid string) bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// settleAt is how many new records are judged and stored before a poll reads on: beside what is kept of them, they take memory until then.
+// settleAt is how many new records are judged and stored before a poll reads on: beside what is kept of them, they take
+// memory until then.
 const settleAt = 5_000
 
 // reader reads the service once.
@@ -16,8 +17,9 @@ type reader struct {
 	cfg  *Config
 	st   *state
 	snap snapshot
-	// settleEarly is given what is new on the first page, on all before the first page without anything new, and each settleAt new records: the other
-	// pages may be many, and people wait. Records that must be judged again stay in the snapshot, so that no other is judged twice.
+	// settleEarly is given what is new on the first page, on all before the first page without anything new, and each
+	// settleAt new records: the other pages may be many, and people wait. Records that must be judged again stay in the
+	// snapshot, so that no other is judged twice.
 	settleEarly func(ctx context.Context, snap snapshot) (again map[string]bool, err error)
 }
 
@@ -101,7 +103,8 @@ func (r *reader) readNewest(ctx context.Context) error {
 	return nil
 }
 
-// afterFirst reads incidents before the other pages of a flood: people are notified of them first. Then it gives the first page on.
+// afterFirst reads incidents before the other pages of a flood: people are notified of them first. Then it gives the
+// first page on.
 func (r *reader) afterFirst(ctx context.Context, page []apiclient.Attack, changed bool) error {
 	if r.floods(page) {
 		if err := r.readIncidents(ctx); err != nil {
@@ -114,7 +117,8 @@ func (r *reader) afterFirst(ctx context.Context, page []apiclient.Attack, change
 	return r.settle(ctx)
 }
 
-// settle gives on what was read, but at the account's first poll: people are notified of that as a whole, unless it is very much.
+// settle gives on what was read, but at the account's first poll: people are notified of that as a whole, unless it is
+// very much.
 func (r *reader) settle(ctx context.Context) error {
 	if r.st.lastGood.IsZero() {
 		return nil
@@ -181,8 +185,9 @@ func (r *reader) readUntil() time.Time {
 // Known implements apiclient.KnownRecords.
 func (r *reader) Known(sum uint64) bool { return r.st.bySum[sum] != nil }
 
-// take keeps a page's records, reports whether one of them is unknown or has changed, and says when the oldest was last hit. Records come twice when the
-// list shifts while it is read. One that is unknown and older than the lookback, or than what a cap dropped, is left out: it may have been deleted already.
+// take keeps a page's records, reports whether one of them is unknown or has changed, and says when the oldest was last
+// hit. Records come twice when the list shifts while it is read. One that is unknown and older than the lookback, or
+// than what a cap dropped, is left out: it may have been deleted already.
 func (r *reader) take(page apiclient.AttackPage) (changed bool, oldest time.Time) {
 	s := &r.snap
 	for _, sum := range page.Known {

@@ -23,7 +23,8 @@ const (
 	drawnAtOnce    = 90 * time.Second // after it was stale: figures wait for a minute where there are many
 )
 
-// late is how long after it was found people were notified of the attack, if that is worth a line. All clocks are of machines that keep time.
+// late is how long after it was found people were notified of the attack, if that is worth a line. All clocks are of
+// machines that keep time.
 func (f facts) late() time.Duration {
 	if f.details.Card.Delivery != "" || f.shown.StormID != "" {
 		return 0 // another card has shown it, or its storm's
@@ -48,7 +49,8 @@ func doneSince(now, before record.AttackDetails) bool {
 	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Triage, before.Triage) || !reflect.DeepEqual(now.Context.Mutes, before.Context.Mutes)
 }
 
-// Drawn is what an attack's card shows now; known is false for an attack that is no longer stored, or not seen again since the store was rebuilt.
+// Drawn is what an attack's card shows now; known is false for an attack that is no longer stored, or not seen again
+// since the store was rebuilt.
 func (n *Notifier) Drawn(ctx context.Context, account, attack string) (c card.Card, known bool, err error) {
 	a, ok := n.account(account)
 	if !ok {

@@ -9,7 +9,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// handler is how the events of a kind come to Slack: which facts are read, what is made of them, and what is recorded then.
+// handler is how the events of a kind come to Slack: which facts are read, what is made of them, and what is recorded
+// then.
 type handler struct {
 	needs need
 	plan  func(e record.Event, f facts) (plan, error) // pure

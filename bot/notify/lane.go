@@ -42,7 +42,8 @@ type orderError struct{ subject string }
 
 func (e *orderError) Error() string { return "waits for others about " + e.subject }
 
-// work notifies one event. When that fails its lane pauses, unless something urgent comes: Slack may be back, and may take that.
+// work notifies one event. When that fails its lane pauses, unless something urgent comes: Slack may be back, and may
+// take that.
 func (q *queue) work(held context.Context, w *queued) {
 	held = record.WithRequest(held, w.Request)
 	begun := time.Now()
@@ -90,7 +91,8 @@ func (q *queue) notified(w *queued) {
 	q.notifier.cfg.Metrics.Notified.WithLabelValues(string(w.Kind), string(w.Severity())).Inc()
 }
 
-// end makes room in an event's lane, and gives its subjects to others, unless its message is in doubt. The caller holds mu.
+// end makes room in an event's lane, and gives its subjects to others, unless its message is in doubt. The caller holds
+// mu.
 func (q *queue) end(w *queued) *lane {
 	l := q.lanes[laneOf(w.Event)]
 	l.running--
@@ -101,8 +103,8 @@ func (q *queue) end(w *queued) *lane {
 	return l
 }
 
-// putBack has an event wait for its turn again, which is about these subjects, too. Its message belongs under the card of its attack: while that waits in
-// the lane, the card goes first.
+// putBack has an event wait for its turn again, which is about these subjects, too. Its message belongs under the card
+// of its attack: while that waits in the lane, the card goes first.
 func (q *queue) putBack(w *queued, subjects ...string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,8 +118,8 @@ func (q *queue) putBack(w *queued, subjects ...string) {
 	q.wait(w)
 }
 
-// park puts an event aside until it is due. It keeps its subjects: others about the same thing wait for it. After several attempts in a row whose
-// outcome isn't known the lane pauses.
+// park puts an event aside until it is due. It keeps its subjects: others about the same thing wait for it. After
+// several attempts in a row whose outcome isn't known the lane pauses.
 func (q *queue) park(w *queued, begun time.Time, later *laterError) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -133,7 +135,8 @@ func (q *queue) park(w *queued, begun time.Time, later *laterError) {
 	}
 }
 
-// fail pauses a lane in which an attempt failed, unless what fails was begun before another did: free is how often in a row it doesn't.
+// fail pauses a lane in which an attempt failed, unless what fails was begun before another did: free is how often in a
+// row it doesn't.
 func (l *lane) fail(begun time.Time, free int) {
 	if begun.Before(l.since) {
 		return
@@ -144,7 +147,8 @@ func (l *lane) fail(begun time.Time, free int) {
 	}
 }
 
-// again puts back what could not be notified. A channel that can't be posted to gives it to the account's own channel, so that it is never lost.
+// again puts back what could not be notified. A channel that can't be posted to gives it to the account's own channel,
+// so that it is never lost.
 func (q *queue) again(w *queued, begun time.Time, err error) {
 	q.notifier.cfg.Log.ErrorContext(w.within(), "notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
 	q.notifier.cfg.Metrics.NotifyFailures.Inc()
@@ -162,7 +166,8 @@ func (q *queue) again(w *queued, begun time.Time, err error) {
 	l.fail(begun, 0)
 }
 
-// covers reports whether an event holds an attack. One that no queue notifies goes by the event that it is notified for.
+// covers reports whether an event holds an attack. One that no queue notifies goes by the event that it is notified
+// for.
 func (q *queue) covers(id, attack string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -170,8 +175,8 @@ func (q *queue) covers(id, attack string) bool {
 	return w == nil || attack == "" || slices.Contains(w.subjects, attack)
 }
 
-// turn takes the right to post an event that isn't urgent. It reports false if something urgent came to wait for the channel meanwhile,
-// which goes first. That is done before anything is written down about the attempt to post.
+// turn takes the right to post an event that isn't urgent. It reports false if something urgent came to wait for the
+// channel meanwhile, which goes first. That is done before anything is written down about the attempt to post.
 func (q *queue) turn(ctx context.Context, w *queued) (first bool, err error) {
 	if urgent(w.Event) || laneOf(w.Event) == "" || q.hasSlot(w.ID) {
 		return true, nil
@@ -212,7 +217,8 @@ func (q *queue) anyUrgent(than *queued) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var others []*queued
-	// A parked event stays as urgent as what waits for it. Where it would be taken first again, it has nothing to wait for.
+	// A parked event stays as urgent as what waits for it. Where it would be taken first again, it has nothing to wait
+	// for.
 	if next := q.next(q.lanes[laneOf(than.Event)]); next != nil && (!than.parked || before(next, than)) {
 		others = append(others, next)
 	}

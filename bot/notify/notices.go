@@ -18,7 +18,8 @@ func storeRebuilt(e record.Event, rebuilt record.RebuildFacts, f facts) plan {
 	return say(f.post(e, card.StoreRebuilt(e.Account, rebuilt)))
 }
 
-// apiUnreachable says that an account can't be watched, unless it is watched again by now: then the monitoring gap says both. Its cards say the same.
+// apiUnreachable says that an account can't be watched, unless it is watched again by now: then the monitoring gap says
+// both. Its cards say the same.
 func apiUnreachable(e record.Event, unreachable record.UnreachableFacts, f facts) plan {
 	p := plan{redraw: true}
 	if !f.health.LastGood.After(e.At) {
@@ -53,7 +54,8 @@ func handedOver(e record.Event, given record.Assignment, f facts) plan {
 	return say(f.underCard(f.post(e, card.Lines(lines, nil)), f.post(e, card.Lines(elsewhere, nil))))
 }
 
-// ackLapsed says under the card of an attack that it is unacknowledged again, if it is, and mentions the former owner and whom the route mentions.
+// ackLapsed says under the card of an attack that it is unacknowledged again, if it is, and mentions the former owner
+// and whom the route mentions.
 func ackLapsed(e record.Event, was record.Assignment, f facts) plan {
 	t := f.details.Triage
 	resumed := t.Lapsed != nil && f.shown.ResumedAt.After(t.Lapsed.Since) // the reply that it did has said so
@@ -67,7 +69,8 @@ func ackLapsed(e record.Event, was record.Assignment, f facts) plan {
 	return say(f.underCard(reply, f.post(e, card.Lines(elsewhere, nil))))
 }
 
-// tookOver mentions once each former owner, and the new one unless that person took the attacks over, as far as it still holds.
+// tookOver mentions once each former owner, and the new one unless that person took the attacks over, as far as it
+// still holds.
 func tookOver(e record.Event, _ record.Assignment, f facts) plan {
 	lines := card.TakeoverLines(e, f.triage)
 	if len(lines) == 0 {

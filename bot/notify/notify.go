@@ -1,4 +1,5 @@
-// Package notify brings events to Slack: one pure plan per event kind, one deliverer that posts, edits, and verifies before a resend.
+// Package notify brings events to Slack: one pure plan per event kind, one deliverer that posts, edits, and verifies
+// before a resend.
 package notify
 
 import (
@@ -43,7 +44,8 @@ type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 }
 
-// Config is what a Notifier works with. No default is filled in but for Metrics, Log and Clocks: the configuration has them.
+// Config is what a Notifier works with. No default is filled in but for Metrics, Log and Clocks: the configuration has
+// them.
 type Config struct {
 	Slack             *slackconn.Client
 	Stores            Stores
@@ -90,8 +92,9 @@ type owned struct {
 	redraws *redrawQueue
 }
 
-// Unread are an account's cards from before Redis was emptied, by attack, as long as the threads under them aren't read: what was changed stands there alone.
-// Until Read is closed they aren't redrawn, and the account isn't handed over. The zero value is that all is read.
+// Unread are an account's cards from before Redis was emptied, by attack, as long as the threads under them aren't
+// read: what was changed stands there alone. Until Read is closed they aren't redrawn, and the account isn't handed
+// over. The zero value is that all is read.
 type Unread struct {
 	Cards map[string]bool
 	Read  <-chan struct{}
@@ -108,8 +111,9 @@ func (u Unread) wait(ctx context.Context) {
 	}
 }
 
-// Own notifies an account's events, redraws its cards, and has it handed over at its hour, which only one replica may do at a time. It begins nothing more when more ends, and
-// stops in the middle when held does: the next owner verifies what became of it.
+// Own notifies an account's events, redraws its cards, and has it handed over at its hour, which only one replica may
+// do at a time. It begins nothing more when more ends, and stops in the middle when held does: the next owner verifies
+// what became of it.
 func (n *Notifier) Own(held, more context.Context, account string, unread Unread) {
 	o := &owned{queue: newQueue(n, account), redraws: newRedrawQueue(n, account, unread)}
 	n.setOwned(account, o)
@@ -167,7 +171,8 @@ func (n *Notifier) queue(account string) *queue {
 // Owns reports whether this replica owns an account.
 func (n *Notifier) Owns(account string) bool { return n.own(account) != nil }
 
-// Notify says that events of the account were put into the outbox. They are passed along so that they need not be read back.
+// Notify says that events of the account were put into the outbox. They are passed along so that they need not be read
+// back.
 func (n *Notifier) Notify(account string, events []record.Event) {
 	if q := n.queue(account); q != nil {
 		q.add(events)
@@ -188,7 +193,8 @@ func (n *Notifier) Stale(account string) {
 	}
 }
 
-// Redraw says that one of the account's cards became stale because a person acted, or that it says something else first: it comes before figures that merely grew.
+// Redraw says that one of the account's cards became stale because a person acted, or that it says something else
+// first: it comes before figures that merely grew.
 func (n *Notifier) Redraw(account string) {
 	if o := n.own(account); o != nil {
 		signal(o.redraws.first)

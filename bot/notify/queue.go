@@ -15,9 +15,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// queue notifies what is in an account's outbox: the most urgent first, in each channel one event after another, or several at once where no pace
-// is configured. Events about the same thing keep their order. One whose message is in doubt is parked until it can be verified: others go on.
-// What only a card shows, figures and state, posts nothing and doesn't wait for what is posted: it has a lane of its own.
+// queue notifies what is in an account's outbox: the most urgent first, in each channel one event after another, or
+// several at once where no pace is configured. Events about the same thing keep their order. One whose message is in
+// doubt is parked until it can be verified: others go on. What only a card shows, figures and state, posts nothing and
+// doesn't wait for what is posted: it has a lane of its own.
 type queue struct {
 	notifier *Notifier
 	account  string
@@ -85,8 +86,8 @@ func (q *queue) add(events []record.Event) {
 	}
 }
 
-// print writes events that aren't known here yet as lines of JSON. That is before they can leave the outbox: whoever finds them there
-// writes them again.
+// print writes events that aren't known here yet as lines of JSON. That is before they can leave the outbox: whoever
+// finds them there writes them again.
 func (q *queue) print(events ...record.Event) {
 	for _, e := range events {
 		q.mu.Lock()
@@ -155,7 +156,8 @@ func (q *queue) backlog() (all metrics.Queue) {
 	return all
 }
 
-// run notifies until more ends, and then waits for what is being notified. What waited here is dropped: the outbox has it.
+// run notifies until more ends, and then waits for what is being notified. What waited here is dropped: the outbox has
+// it.
 func (q *queue) run(held, more context.Context) {
 	defer q.trials.drop()
 	var working sync.WaitGroup
@@ -232,8 +234,8 @@ func (q *queue) start() (all []*queued, wait time.Duration) {
 	return all, wait
 }
 
-// unpark has those wait for their turn that are due, all at once for the sake of their ranks, and returns how long until the next are. The caller holds
-// mu.
+// unpark has those wait for their turn that are due, all at once for the sake of their ranks, and returns how long
+// until the next are. The caller holds mu.
 func (q *queue) unpark(now time.Time) (wait time.Duration) {
 	for len(q.aside.byRank) > 0 {
 		w := q.aside.byRank[0]
@@ -247,7 +249,8 @@ func (q *queue) unpark(now time.Time) (wait time.Duration) {
 	return whenWoken
 }
 
-// take takes the most urgent event of a lane that isn't held up, with its subjects; nil: there is none. The caller holds mu.
+// take takes the most urgent event of a lane that isn't held up, with its subjects; nil: there is none. The caller
+// holds mu.
 func (q *queue) take(l *lane) *queued {
 	w := q.next(l)
 	if w == nil {
@@ -261,8 +264,8 @@ func (q *queue) take(l *lane) *queued {
 	return w
 }
 
-// next is the event that take would take. Those ahead of it in the lane, which are held up, wait from now on for what holds them up. That is as urgent
-// as they are. The caller holds mu.
+// next is the event that take would take. Those ahead of it in the lane, which are held up, wait from now on for what
+// holds them up. That is as urgent as they are. The caller holds mu.
 func (q *queue) next(l *lane) *queued {
 	for len(l.waits) > 0 {
 		w := l.waits[0]

@@ -85,7 +85,8 @@ func (i Identity) Surplus() []string {
 // scopesAgain is the pause before Slack is asked again for the token's scopes.
 const scopesAgain = time.Minute
 
-// LogMissingScopes logs for each missing scope what doesn't work without it. It tries until Slack answers or the context ends.
+// LogMissingScopes logs for each missing scope what doesn't work without it. It tries until Slack answers or the
+// context ends.
 func (s *Client) LogMissingScopes(ctx context.Context) {
 	for {
 		self, err := s.Self(ctx)

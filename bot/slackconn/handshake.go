@@ -19,7 +19,8 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// maxHandshake is how many bytes are read before a link is open: what a proxy, TLS and Slack say first. gorilla/websocket reads headers without a limit.
+// maxHandshake is how many bytes are read before a link is open: what a proxy, TLS and Slack say first.
+// gorilla/websocket reads headers without a limit.
 const maxHandshake = 128 << 10
 
 var errLongHandshake = errors.New("the other side says too much before the link is open")
@@ -61,7 +62,8 @@ func dialWebSocket(ctx context.Context, address string) (*websocket.Conn, error)
 	return conn, nil
 }
 
-// Reach connects to the host of an address as a link would, through the proxy of the environment and with TLS, and sends nothing.
+// Reach connects to the host of an address as a link would, through the proxy of the environment and with TLS, and
+// sends nothing.
 func Reach(ctx context.Context, address string) error {
 	to, err := url.Parse(address)
 	if err != nil {
@@ -90,8 +92,8 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(port, "80"))
 }
 
-// dial connects to the host of an address through the proxy of the environment, as net/http would: gorilla/websocket knows neither https nor socks5h proxies, and
-// panics at an odd answer of a proxy.
+// dial connects to the host of an address through the proxy of the environment, as net/http would: gorilla/websocket
+// knows neither https nor socks5h proxies, and panics at an odd answer of a proxy.
 func dial(ctx context.Context, to *url.URL) (conn net.Conn, err error) {
 	asked, direct := &http.Request{URL: &url.URL{Scheme: "http", Host: to.Host}}, &net.Dialer{}
 	if secure(to) {

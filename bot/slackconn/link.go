@@ -27,8 +27,9 @@ const (
 	leaveWithin = time.Second             // for Slack to close its side
 )
 
-// Largest frame in bytes, and how many envelopes are handled at once. More wait. The longest message that a person can write makes a frame of 1.2 MB: 40,000
-// characters, twice, each escaped in up to 12 bytes. A larger frame ends its link.
+// Largest frame in bytes, and how many envelopes are handled at once. More wait. The longest message that a person can
+// write makes a frame of 1.2 MB: 40,000 characters, twice, each escaped in up to 12 bytes. A larger frame ends its
+// link.
 const (
 	maxFrame     = 2 << 20
 	maxEnvelopes = 256
@@ -159,7 +160,8 @@ func (s *Socket) serve(ctx context.Context, l *link) {
 	close(l.ended)
 }
 
-// keepAlive renews a link's slot until read is closed. It closes the link when the context ends or another replica needs the slot.
+// keepAlive renews a link's slot until read is closed. It closes the link when the context ends or another replica
+// needs the slot.
 func (s *Socket) keepAlive(ctx context.Context, l *link, read <-chan struct{}) {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()

@@ -24,7 +24,8 @@ var errNotSlack = errors.New("the response URL is on another host than Slack's")
 // errUsedUp says that a response URL takes no more answers: it takes five, within half an hour.
 var errUsedUp = errors.New("the response URL takes no answer")
 
-// silentAgain is how long response URLs aren't used after one got no answer in time: each would hold an answer up for as long.
+// silentAgain is how long response URLs aren't used after one got no answer in time: each would hold an answer up for
+// as long.
 const silentAgain = 5 * time.Minute
 
 var errSilent = errors.New("its host gave no answer lately")
@@ -41,7 +42,8 @@ func Responses(apiURL string) string {
 	return api.Scheme + "://" + api.Host
 }
 
-// Respond posts to a request's response URL, if that is Slack's. An error in the body fails too, also with status 200, which slack-go would take for success.
+// Respond posts to a request's response URL, if that is Slack's. An error in the body fails too, also with status 200,
+// which slack-go would take for success.
 func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
 	body, err := json.Marshal(msg)
 	if err != nil {
@@ -78,7 +80,8 @@ func (s *Client) Respond(ctx context.Context, address string, msg *slack.Webhook
 	return nil
 }
 
-// answersAt reports whether an address is where Slack takes answers: the host of its API, its hooks, or those of GovSlack.
+// answersAt reports whether an address is where Slack takes answers: the host of its API, its hooks, or those of
+// GovSlack.
 func (s *Client) answersAt(u *url.URL) bool {
 	api, err := url.Parse(s.url)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
-// MaxLinks is how many Socket Mode links Slack gives an app. Each replica has one to receive, and a spare one, so that nothing is missed while the other is renewed. A
-// spare never takes the last link: that is for the next replica.
+// MaxLinks is how many Socket Mode links Slack gives an app. Each replica has one to receive, and a spare one, so that
+// nothing is missed while the other is renewed. A spare never takes the last link: that is for the next replica.
 const (
 	MaxLinks  = 10
 	maxSpares = MaxLinks - 1
@@ -86,9 +86,9 @@ func NewSocket(cfg SocketConfig) *Socket {
 	return &Socket{cfg: cfg, opener: rate.NewLimiter(rate.Every(openEvery), openBurst)}
 }
 
-// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token. A token that Slack refuses is tried again for ever,
-// because the same answer passes with a fault of Slack's: only where nothing else receives, and Slack has said nothing else for a minute from the start on, is
-// it an error.
+// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token. A token that
+// Slack refuses is tried again for ever, because the same answer passes with a fault of Slack's: only where nothing
+// else receives, and Slack has said nothing else for a minute from the start on, is it an error.
 func (s *Socket) Receive(ctx context.Context) error {
 	if !s.cfg.Slack.links {
 		return nil
@@ -105,8 +105,8 @@ func (s *Socket) Receive(ctx context.Context) error {
 	return nil
 }
 
-// keep keeps a link open until the context ends, or the token is wrong. When Slack announces a link's end, the next one is opened while the old one is read to
-// its end.
+// keep keeps a link open until the context ends, or the token is wrong. When Slack announces a link's end, the next one
+// is opened while the old one is read to its end.
 func (s *Socket) keep(ctx context.Context, most int) error {
 	var links sync.WaitGroup
 	defer links.Wait()
@@ -212,8 +212,8 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// TrySocket checks the app token: it asks for the address of a Socket Mode link, which must stay secret, and doesn't connect, so that none of the app's ten links
-// is taken (apps.connections.open).
+// TrySocket checks the app token: it asks for the address of a Socket Mode link, which must stay secret, and doesn't
+// connect, so that none of the app's ten links is taken (apps.connections.open).
 func (s *Client) TrySocket(ctx context.Context) (address string, err error) {
 	if _, address, err = s.api.StartSocketModeContext(ctx); err != nil {
 		return "", fmt.Errorf("ask slack for a socket mode link: %w", err)
@@ -221,7 +221,8 @@ func (s *Client) TrySocket(ctx context.Context) (address string, err error) {
 	return address, nil
 }
 
-// takeSlot waits for a free slot. While Redis is unreachable a spare link waits, but the first one is opened: users must learn why nothing works.
+// takeSlot waits for a free slot. While Redis is unreachable a spare link waits, but the first one is opened: users
+// must learn why nothing works.
 func (s *Socket) takeSlot(ctx context.Context, most int) (id string, err error) {
 	id = rand.Text()
 	for {

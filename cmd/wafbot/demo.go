@@ -144,8 +144,8 @@ func demoConfig(world *sandbox.World) (*config.Config, error) {
 // leastWait is the shortest wait, however fast the world is: attacks pause for some seconds.
 const leastWait = 30 * time.Second
 
-// play adapts an account to the demonstration: its attacks and storms end as much earlier as the world is faster, and the responders are mentioned
-// for what gets through. This shows which events mention people and which don't.
+// play adapts an account to the demonstration: its attacks and storms end as much earlier as the world is faster, and
+// the responders are mentioned for what gets through. This shows which events mention people and which don't.
 func play(a *config.Account, world *sandbox.World, speed float64) {
 	a.OngoingFor = min(a.OngoingFor, max(leastWait, time.Duration(float64(a.OngoingFor)/speed)))
 	a.ConsoleURL = world.URL() + "/#side=service&account=" + a.Name

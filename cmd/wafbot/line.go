@@ -109,7 +109,8 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 	return t.show(o, res)
 }
 
-// carryOut runs a line, unless it changes something and can't hear whether changes are switched off: since it was asked about they may have been.
+// carryOut runs a line, unless it changes something and can't hear whether changes are switched off: since it was asked
+// about they may have been.
 func carryOut(ctx context.Context, a *app, inv call.Invocation) (call.Result, error) {
 	if err := a.store.Replicas.Hear(ctx); err != nil && a.runner.Changes(inv.Line) {
 		return call.Result{}, refusal.Away(err)
@@ -177,7 +178,8 @@ func readTargets(file string) (targets, error) {
 	return t, nil
 }
 
-// place is FILE:LINE of the target that a refusal is about; "" if it is about none in the file. A refusal begins with what it is about.
+// place is FILE:LINE of the target that a refusal is about; "" if it is about none in the file. A refusal begins with
+// what it is about.
 func (t targets) place(words text.Text) string {
 	about := slices.IndexFunc(words, func(s text.Span) bool { return s.Kind == text.KindCode })
 	if about < 0 {
@@ -190,7 +192,8 @@ func (t targets) place(words text.Text) string {
 	return fmt.Sprintf("%s:%d: ", t.file, t.lines[i])
 }
 
-// osActor is the user of the operating system, by name or else by number. The environment isn't asked: anyone can set it.
+// osActor is the user of the operating system, by name or else by number. The environment isn't asked: anyone can set
+// it.
 func osActor() record.Actor {
 	name := strconv.Itoa(os.Getuid())
 	if u, err := user.LookupId(name); err == nil {

@@ -1,4 +1,5 @@
-// Command wafbot brings attacks to Slack and carries out what people decide there. This package holds the flags, the wiring and the terminal front end.
+// Command wafbot brings attacks to Slack and carries out what people decide there. This package holds the flags, the
+// wiring and the terminal front end.
 package main
 
 import (
@@ -57,7 +58,8 @@ func (t *terminal) log(cfg config.Log) *slog.Logger {
 	return log
 }
 
-// hangups are the SIGHUPs from now on. Until they are asked for, the signal ends the process, as it does any other when its terminal is closed.
+// hangups are the SIGHUPs from now on. Until they are asked for, the signal ends the process, as it does any other when
+// its terminal is closed.
 func (t *terminal) hangups() <-chan os.Signal {
 	if t.hangup == nil {
 		t.hangup = make(chan os.Signal, 1)
@@ -101,7 +103,8 @@ type programs struct {
 	Completion completionCmd `cmd:"" help:"What makes bash, zsh or fish complete words: the script goes to standard output."`
 }
 
-// run does what the arguments say and returns the exit code. The first word distinguishes a program, which kong parses, from a line of the grammar.
+// run does what the arguments say and returns the exit code. The first word distinguishes a program, which kong parses,
+// from a line of the grammar.
 func run(ctx context.Context, t terminal) int {
 	parser, err := newParser(t)
 	if err != nil {

@@ -176,8 +176,8 @@ func checkGone(ctx context.Context, before, next *app) error {
 	return nil
 }
 
-// over lets the next replica restart once this one receives again: as long as Slack gives it no link, those of the others
-// must stay.
+// over lets the next replica restart once this one receives again: as long as Slack gives it no link, those of the
+// others must stay.
 func (r *restarts) over(ctx context.Context, a *app) {
 	if r == nil || r.handed == nil {
 		return

@@ -68,9 +68,9 @@ const (
 	restartAnswers = time.Second     // after links were closed: until the next start opens some, nothing comes in
 )
 
-// serve runs the bot on a listener until the context ends: it receives, and shares polling, notifying and carrying out with the other replicas.
-// To stop, it first stops receiving: otherwise it could acknowledge what it no longer carries out. Then it finishes what is in hand. Last it signs
-// off from the other replicas.
+// serve runs the bot on a listener until the context ends: it receives, and shares polling, notifying and carrying out
+// with the other replicas. To stop, it first stops receiving: otherwise it could acknowledge what it no longer carries
+// out. Then it finishes what is in hand. Last it signs off from the other replicas.
 func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions) error {
 	defer func() { _ = l.Close() }() // unless it received
 	a, err := build(cfg, o)
@@ -152,8 +152,8 @@ func drain(ctx context.Context, from *bot.Server, limit time.Duration) {
 	from.Drain(ctx)
 }
 
-// phases are the contexts of a stop, in the order in which they end. After more nothing new begins, after held what is in hand is dropped, after
-// living the replica is gone.
+// phases are the contexts of a stop, in the order in which they end. After more nothing new begins, after held what is
+// in hand is dropped, after living the replica is gone.
 type phases struct {
 	more, held, living context.Context
 	stop, drop, leave  context.CancelFunc

@@ -60,7 +60,8 @@ func (a *app) accountMetrics(name string, waiting *store.Waiting) metrics.Accoun
 	return m
 }
 
-// clocksAhead are how far the clocks that wafbot goes by are ahead of this machine's: Redis', and of the services' the one that is farthest from it; nil: not read yet.
+// clocksAhead are how far the clocks that wafbot goes by are ahead of this machine's: Redis', and of the services' the
+// one that is farthest from it; nil: not read yet.
 func clocksAhead(o clock.Offsets) (redis, service *time.Duration) {
 	if o.RedisKnown {
 		redis = &o.Redis

@@ -14,8 +14,9 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// How many accounts are taken up in a second, and how many at a time, when many are taken over at once: all that goes on in an account reads Redis then, and its first poll
-// reads everything. A slow machine takes fewer: what it can't do in time it would begin again, and never be done.
+// How many accounts are taken up in a second, and how many at a time, when many are taken over at once: all that goes
+// on in an account reads Redis then, and its first poll reads everything. A slow machine takes fewer: what it can't do
+// in time it would begin again, and never be done.
 const (
 	startsPerSecond = 200
 	startsAtATime   = 16
@@ -42,8 +43,8 @@ func (s *starts) take(ctx context.Context) (taken func(), err error) {
 	}
 }
 
-// own does what the account's owner does: poll, notify, page, end what is due. Where its state is to be rebuilt it begins as soon as that can be watched. If the
-// rebuild fails, the replica that takes the lease then tries again.
+// own does what the account's owner does: poll, notify, page, end what is due. Where its state is to be rebuilt it
+// begins as soon as that can be watched. If the rebuild fails, the replica that takes the lease then tries again.
 func (a *app) own(held, more context.Context, account string, pending <-chan store.Pending) {
 	if a.starts.pace.Wait(more) != nil {
 		return // it ended before it was its turn

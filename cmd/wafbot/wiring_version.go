@@ -12,8 +12,9 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
-// hear asks Redis for the time, whether anything may be changed, and the version of the state, before the first click is taken. It fails with refusal.ErrNewer or
-// refusal.ErrOlder when this process can't read that version, and where Redis itself is too old. Where Redis is away, no click is taken anyway.
+// hear asks Redis for the time, whether anything may be changed, and the version of the state, before the first click
+// is taken. It fails with refusal.ErrNewer or refusal.ErrOlder when this process can't read that version, and where
+// Redis itself is too old. Where Redis is away, no click is taken anyway.
 func (a *app) hear(ctx context.Context) error {
 	err := a.store.Replicas.Hear(ctx)
 	if !errors.Is(err, refusal.ErrNewer) && !errors.Is(err, refusal.ErrOlder) && !refusal.TooOld(err) {
@@ -33,8 +34,8 @@ func (a *app) explain(ctx context.Context, err error) {
 // listsTimeout bounds reading the service's lists for the log.
 const listsTimeout = 30 * time.Second
 
-// logInForce logs which of wafbot's changes are in force at the service, when their state is of an older version: no replica ends them until that
-// is removed.
+// logInForce logs which of wafbot's changes are in force at the service, when their state is of an older version: no
+// replica ends them until that is removed.
 func (a *app) logInForce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)
 	defer cancel()

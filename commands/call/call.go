@@ -1,4 +1,5 @@
-// Package call holds a request with everything a command works on: the command, its line, the account, the facts, and what it gives back.
+// Package call holds a request with everything a command works on: the command, its line, the account, the facts, and
+// what it gives back.
 package call
 
 import (
@@ -65,8 +66,8 @@ type Invocation struct {
 
 // Result is what came of an invocation.
 type Result struct {
-	// Outcome is done, dry_run, nothing, waiting (for approval), rejected or closed; "" of a command that reads; failed of a check that
-	// found something wrong.
+	// Outcome is done, dry_run, nothing, waiting (for approval), rejected or closed; "" of a command that reads; failed of
+	// a check that found something wrong.
 	Outcome  string          `json:"outcome"`
 	Lines    []text.Text     `json:"lines"`
 	Changes  []record.Change `json:"changes,omitempty"`
@@ -74,8 +75,8 @@ type Result struct {
 	Account  string          `json:"account,omitempty"`
 	Data     any             `json:"data,omitempty"` // the same for programs
 	Next     *record.Line    `json:"-"`              // shows what of a listing did not fit; nil: nothing is left
-	// Document is Markdown to be copied, as it is: in a chat the page of it that Line names, under the lines; at a terminal all of it, in their place.
-	// "": there is none.
+	// Document is Markdown to be copied, as it is: in a chat the page of it that Line names, under the lines; at a
+	// terminal all of it, in their place. "": there is none.
 	Document string      `json:"-"`
 	Line     record.Line `json:"-"` // of a document: shows it
 	// Stream is printed at a terminal in the place of the lines, each item as a line of JSON; nil: there is none.
@@ -125,7 +126,8 @@ type PollHealth struct {
 	Link     string    `json:"link,omitempty"`     // why a Socket Mode link of this replica can't be opened; "": not known
 }
 
-// WithOutcome is the result with its outcome as the first word of its lines. A dry run, and what waits for approval, say it themselves.
+// WithOutcome is the result with its outcome as the first word of its lines. A dry run, and what waits for approval,
+// say it themselves.
 func (res Result) WithOutcome() Result {
 	word := map[string]string{"done": "Done", "nothing": "Done, nothing to change"}[res.Outcome]
 	if word == "" || len(res.Lines) == 0 {
@@ -195,7 +197,8 @@ const (
 // None reports whether a person may do nothing at all.
 func (r Rights) None() bool { return r.Role == record.NoRole && r.Could == record.NoRole }
 
-// ForPeople is what a person may be shown of an error: the words of a refusal, or of a fault the request's id, by which it is found in the log.
+// ForPeople is what a person may be shown of an error: the words of a refusal, or of a fault the request's id, by which
+// it is found in the log.
 func ForPeople(inv Invocation, err error) (words text.Text, fault bool) {
 	if refused, ok := errors.AsType[*refusal.Refusal](err); ok {
 		return refused.All(), false

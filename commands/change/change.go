@@ -1,4 +1,5 @@
-// Package change plans changes of the service, their undo, extension and end, and says what became of them: pure functions of facts.
+// Package change plans changes of the service, their undo, extension and end, and says what became of them: pure
+// functions of facts.
 package change
 
 import (
@@ -19,7 +20,8 @@ import (
 // ErrOutcomeUnknown marks a failure after which it isn't known whether the step was done.
 var ErrOutcomeUnknown = errors.New("outcome unknown")
 
-// Unsaved is the answer for a change that was sent and could not be stored: the same delivery, or the same line, finds it begun.
+// Unsaved is the answer for a change that was sent and could not be stored: the same delivery, or the same line, finds
+// it begun.
 func Unsaved(ch record.Change, err error) error {
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err), Text: text.New(text.Bold(ch.Does),
 		": sent to the service, but ", refusal.Store(err), ", so what came of it isn't written down. Ask the same again: wafbot verifies before it sends")}
@@ -37,7 +39,8 @@ func NotDone(ch record.Change, fault error) error {
 	return &refusal.Refusal{Kind: refusal.ErrService, Cause: cause, Text: Failure(ch), Titled: true}
 }
 
-// Failure says that the change failed, was done in part only, or that its outcome is unknown, and why; nothing of one that did not fail, or is resumed.
+// Failure says that the change failed, was done in part only, or that its outcome is unknown, and why; nothing of one
+// that did not fail, or is resumed.
 func Failure(c record.Change) text.Text {
 	switch {
 	case c.Fault == "":
@@ -52,7 +55,8 @@ func Failure(c record.Change) text.Text {
 	return text.New(text.Bold("Failed: "+c.Does), ": ", c.Fault)
 }
 
-// perSource says for which sources a change of lists was done, and for which not, with the sentence's end before it; nothing of one about rules.
+// perSource says for which sources a change of lists was done, and for which not, with the sentence's end before it;
+// nothing of one about rules.
 func perSource(c record.Change) text.Text {
 	var done, left []grammar.Target
 	for _, s := range c.Steps {
@@ -104,14 +108,16 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// HasEffect reports whether a change has the plan's effect: it is in force, and asked again would only last longer, or it was made so lately that the
-// service's listing may not show it yet. The clock asks for nothing twice: when it prolongs by as much again, it is to last longer.
+// HasEffect reports whether a change has the plan's effect: it is in force, and asked again would only last longer, or
+// it was made so lately that the service's listing may not show it yet. The clock asks for nothing twice: when it
+// prolongs by as much again, it is to last longer.
 func HasEffect(c *call.Call, ch record.Change, p call.Plan) bool {
 	age := c.Now.Sub(ch.At)
 	return ch.Effect == p.Effect() && ch.State == record.StateDone && c.Actor.Via != record.ViaClock && ch.InForce(c.Now) && (age < efficacy.ListedWithin || onlyProlongs(p, ch)) && !efficacy.Superseded(ch, c.Changes)
 }
 
-// onlyProlongs reports whether all that the plan does is to put entries of the change in their own place, with a later end.
+// onlyProlongs reports whether all that the plan does is to put entries of the change in their own place, with a later
+// end.
 func onlyProlongs(p call.Plan, ch record.Change) bool {
 	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s record.Step) bool {
 		return s.Kind != record.AddEntry || len(s.Before) == 0 || slices.ContainsFunc(s.Before, func(e apiclient.IPRule) bool { return !efficacy.NamedBy(e, ch) })

@@ -125,8 +125,8 @@ func patchOfLine(c *call.Call) (Patch, error) {
 	return spec, err
 }
 
-// readPlace takes the [METHOD] [HOST]/PATH that the line names by the argument arg, and its application. A path that no conditions say is refused by
-// Rule.
+// readPlace takes the [METHOD] [HOST]/PATH that the line names by the argument arg, and its application. A path that no
+// conditions say is refused by Rule.
 func (s *Patch) readPlace(c *call.Call, arg string) error {
 	words := c.Line.Words
 	if len(words) == 2 {

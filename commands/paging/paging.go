@@ -203,8 +203,8 @@ func (p *Paging) Test(ctx context.Context, page record.Page) error {
 	return p.save(ctx, page)
 }
 
-// free are the attacks that a step is begun for, with their pages by now, by the route whose pager that is about. A pager whose last round goes on
-// begins no other, and holds up no other pager.
+// free are the attacks that a step is begun for, with their pages by now, by the route whose pager that is about. A
+// pager whose last round goes on begins no other, and holds up no other pager.
 func (p *Paging) free(todo []candidate) map[string][]candidate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -265,8 +265,8 @@ func (p *Paging) unacknowledged(s record.AttackState, triage record.Triage, mute
 	return u
 }
 
-// todo are the attacks that have a pager: whether it is due also their triage says. Open pages of attacks that have none any more are resolved, and pages of attacks no longer stored are dropped when
-// they have ended.
+// todo are the attacks that have a pager: whether it is due also their triage says. Open pages of attacks that have
+// none any more are resolved, and pages of attacks no longer stored are dropped when they have ended.
 func (p *Paging) todo(attacks []record.AttackState) (todo []candidate) {
 	open := p.stored()
 	for _, s := range attacks {
@@ -313,8 +313,8 @@ func (p *Paging) resolve(ctx context.Context, c candidate, ended time.Time) erro
 	return p.end(ctx, c)
 }
 
-// begin calls the pager of an attack that has been unacknowledged for long enough. It saves the page first: another replica that goes on with it
-// uses the same id, by which the pager recognises repetitions.
+// begin calls the pager of an attack that has been unacknowledged for long enough. It saves the page first: another
+// replica that goes on with it uses the same id, by which the pager recognises repetitions.
 func (p *Paging) begin(ctx context.Context, c candidate) error {
 	since, at, ok := c.state.PagesAt(c.page)
 	now := p.cfg.Clock.Now().UTC()
@@ -343,8 +343,8 @@ func (p *Paging) begin(ctx context.Context, c candidate) error {
 	return p.call(ctx, c)
 }
 
-// route is the route whose pager is called for an attack: the one that was chosen at its first card; if the configuration has no pager for it any
-// more, the one that takes the attack now.
+// route is the route whose pager is called for an attack: the one that was chosen at its first card; if the
+// configuration has no pager for it any more, the one that takes the attack now.
 func (p *Paging) route(s record.AttackState) (string, bool) {
 	if p.cfg.Pagers[s.Pager.Route] != nil {
 		return s.Pager.Route, true

@@ -1,4 +1,5 @@
-// Package policy is what the configuration allows: roles, sources that are never denied, what needs approval, and how long a mitigation lasts.
+// Package policy is what the configuration allows: roles, sources that are never denied, what needs approval, and how
+// long a mitigation lasts.
 package policy
 
 import (
@@ -260,7 +261,8 @@ func (p Policy) Wide(t grammar.Target) bool {
 	})
 }
 
-// Protectable reports whether a range is narrow enough to be protected: no wider than what the service takes in one entry.
+// Protectable reports whether a range is narrow enough to be protected: no wider than what the service takes in one
+// entry.
 func (p Policy) Protectable(t grammar.Target) bool {
 	return !slices.ContainsFunc(t.Ranges(), func(r netip.Prefix) bool {
 		_, hardest := p.Widest(r)
@@ -301,8 +303,9 @@ func Lasting(d time.Duration) string {
 	return "for " + text.Duration(d)
 }
 
-// Renews reports whether a denial is extended while a source is still trying: of single addresses, and not yet for as long as that may last. Those of
-// one denial are extended together while one of them is still trying: they have one line, one end and one undo.
+// Renews reports whether a denial is extended while a source is still trying: of single addresses, and not yet for as
+// long as that may last. Those of one denial are extended together while one of them is still trying: they have one
+// line, one end and one undo.
 func (p Policy) Renews(targets []grammar.Target, length time.Duration) bool {
 	ranges := slices.ContainsFunc(targets, func(t grammar.Target) bool { return t.Kind != apiclient.KindRange || !t.Prefix.IsSingleIP() })
 	return !ranges && length != grammar.Never && length < p.Renew

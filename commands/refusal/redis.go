@@ -17,7 +17,8 @@ var (
 	ErrDamaged = errors.New("redis holds what can't be read")
 )
 
-// Connections are how many connections of Redis an idle replica holds at most, with some to spare: each server of Redis must take as many from each.
+// Connections are how many connections of Redis an idle replica holds at most, with some to spare: each server of Redis
+// must take as many from each.
 const Connections = 6
 
 // Trouble is why Redis can't be used, in words that follow "Redis".

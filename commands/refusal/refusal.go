@@ -67,7 +67,8 @@ func (r *Refusal) Unwrap() []error {
 	return []error{r.Kind, r.Cause}
 }
 
-// About makes a refusal one that is about an argument, unless it is about one already; value is the word of it, "" for all.
+// About makes a refusal one that is about an argument, unless it is about one already; value is the word of it, "" for
+// all.
 func About(err error, arg, value string) error {
 	refused, ok := errors.AsType[*Refusal](err)
 	if !ok || refused.Arg != "" {
@@ -102,7 +103,8 @@ func InLine(err error, before string) error {
 	return &said
 }
 
-// WithOutcome is the refusal with its outcome as the first word. A question has none; of a line that is written wrong it says what is wrong.
+// WithOutcome is the refusal with its outcome as the first word. A question has none; of a line that is written wrong
+// it says what is wrong.
 func WithOutcome(err error) error {
 	refused, ok := errors.AsType[*Refusal](err)
 	if !ok || refused.Titled {
@@ -204,7 +206,8 @@ var (
 	ErrOlder   = errors.New("redis holds the state of an older wafbot, which this one can't read: stop the older ones, give redis.key_prefix a value that it never had (or empty this redis database: FLUSHDB), and start again; the state is then rebuilt from Slack, see docs/upgrading.md")
 )
 
-// InHand is the error of a plan that touches what a change is about whose outcome isn't known yet: it is planned again when that is known.
+// InHand is the error of a plan that touches what a change is about whose outcome isn't known yet: it is planned again
+// when that is known.
 type InHand struct{ Change record.Change }
 
 // Error names the change.

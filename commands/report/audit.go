@@ -59,7 +59,8 @@ func AuditUser(c *call.Call) string {
 	return strings.ToLower(strings.TrimPrefix(by, "@"))
 }
 
-// ExportAudit gives the entries as the lines that wafbot prints. In a chat it says where they are had: there is no room for them.
+// ExportAudit gives the entries as the lines that wafbot prints. In a chat it says where they are had: there is no room
+// for them.
 func ExportAudit(ctx context.Context, c *call.Call, log call.AuditTrail) (call.Result, error) {
 	if c.Actor.Via != record.ViaCLI {
 		line := c.Line.With("account", c.OnlyAccount())

@@ -42,7 +42,8 @@ type History struct {
 	away error // why the store could not be read, or a part of it; nil: it could
 }
 
-// HistoryOf collects what is known of the call's attack, and names what can't be read: a report is wanted most when something is broken.
+// HistoryOf collects what is known of the call's attack, and names what can't be read: a report is wanted most when
+// something is broken.
 func HistoryOf(c *call.Call) History {
 	h := History{ID: c.Attack.ID, Account: c.Account.Name, At: c.Now, Attack: c.Attack.Attack}
 	storm, isOne, err := Storm(c)
@@ -164,8 +165,8 @@ func auditEntryIsAbout(e record.AuditEntry, attack string) bool {
 	return err == nil && record.MatchID(attack, line.Keys["attack"])
 }
 
-// span is the time that a report is about: from the first hit, or the first observation where that is earlier or all that is known, to now, or until
-// the attack counted as over. Zero times where nothing is known.
+// span is the time that a report is about: from the first hit, or the first observation where that is earlier or all
+// that is known, to now, or until the attack counted as over. Zero times where nothing is known.
 func (h *History) span(now time.Time, ongoingFor time.Duration) (from, until time.Time) {
 	from = h.Attack.First
 	if h.Evidence != nil && (from.IsZero() || h.Evidence.First.At.Before(from)) {

@@ -16,7 +16,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Home is the overviews of accounts for one user. Status, the Home tab and hand-overs choose from its sections, so that all word a row alike.
+// Home is the overviews of accounts for one user. Status, the Home tab and hand-overs choose from its sections, so that
+// all word a row alike.
 type Home struct {
 	Accounts []Overview
 	Who      record.Actor
@@ -79,7 +80,8 @@ func (h Home) Parts(cut bool) []call.Part {
 		section{h.inForce(), 15, where}, section{h.muted(), 5, where}, section{h.Trend, 0, where}, section{h.health(), maxHealth, where})
 }
 
-// How many accounts in trouble are named, and where many have the same, how many causes there are, with how many accounts of each.
+// How many accounts in trouble are named, and where many have the same, how many causes there are, with how many
+// accounts of each.
 const (
 	maxHealth = 8
 	maxCauses = 3
@@ -138,7 +140,8 @@ type burning struct {
 	row      call.Row
 }
 
-// ongoing are first the accounts of which it is unknown what goes on, then the storms and attacks of all accounts, what burns first.
+// ongoing are first the accounts of which it is unknown what goes on, then the storms and attacks of all accounts, what
+// burns first.
 func (h Home) ongoing() (p call.Part) {
 	var all []burning
 	var unknown []string
@@ -219,7 +222,8 @@ func (h Home) burning(o Overview) (all []burning) {
 	return all
 }
 
-// unread is the outage in which the account could not be read just now; zero if it was. Storms are stored, so they are shown all the same.
+// unread is the outage in which the account could not be read just now; zero if it was. Storms are stored, so they are
+// shown all the same.
 func (o Overview) unread(now time.Time) record.Outage {
 	switch {
 	case o.Fault == "":

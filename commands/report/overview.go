@@ -14,8 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Overview is what people want to know of an account now. Status, the Home tab and hand-overs are drawn from it, so that none of them shows
-// another figure than the others.
+// Overview is what people want to know of an account now. Status, the Home tab and hand-overs are drawn from it, so
+// that none of them shows another figure than the others.
 type Overview struct {
 	Account        string                        `json:"account"`
 	Of             *call.Account                 `json:"-"`
@@ -37,7 +37,8 @@ type Overview struct {
 	Damaged        []string                      `json:"damaged,omitempty"`         // what can't be read in Redis, and is set aside
 }
 
-// HomeOf is the overviews of all accounts that the call is about. An account whose service hangs still shows what is stored.
+// HomeOf is the overviews of all accounts that the call is about. An account whose service hangs still shows what is
+// stored.
 func HomeOf(c *call.Call) *Home {
 	h := &Home{Accounts: make([]Overview, len(c.InScope)), Who: c.Actor, Now: c.Now}
 	for i, a := range c.InScope {
@@ -72,8 +73,8 @@ func Needs() []call.Fact {
 	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms, call.FactInStorms, call.FactContext}
 }
 
-// overviewOf puts together what is known of the call's account: what was listed at the service, or why not, and what is stored. After an error of the store
-// nothing stored is in it: half of it would be taken for all.
+// overviewOf puts together what is known of the call's account: what was listed at the service, or why not, and what is
+// stored. After an error of the store nothing stored is in it: half of it would be taken for all.
 func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overview, seen) {
 	o := Overview{Account: c.Account.Name, Of: c.Account, Now: c.Now, Role: c.Role, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
 	facts, s := c.Given(), seen{attacks: listed}
@@ -117,8 +118,9 @@ func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overvi
 	return o, s
 }
 
-// addRows adds the storms and attacks that go on, with their triage and the links to their cards where these are stored. An attack goes on, too, whose
-// card says so though no hit is seen getting through: a change in force that was made for it stops its tries.
+// addRows adds the storms and attacks that go on, with their triage and the links to their cards where these are
+// stored. An attack goes on, too, whose card says so though no hit is seen getting through: a change in force that was
+// made for it stops its tries.
 func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []apiclient.Attack, triages map[string]record.Triage, stored bool) {
 	var ids []string
 	for _, storm := range storms {

@@ -47,7 +47,8 @@ type NoteOn struct {
 	record.Note
 }
 
-// Summarize collects what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
+// Summarize collects what happened since then. The service gets some seconds: one that hangs must not keep the rest
+// from people.
 func Summarize(c *call.Call, since time.Time) Summary {
 	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: record.Earlier(since, OngoingFrom(c))})
 	o, seen := overviewOf(c, attacks, err)
@@ -165,7 +166,8 @@ func (s Summary) ending(h Home) call.Part {
 	return counted(text.New(text.Bold("Ends on your shift"), ", until ", s.Now.Add(Shift), ": "), h.changes(s.soon))
 }
 
-// unseen counts what happened, and says of which times it is unknown: no incident is no good news where none could be registered.
+// unseen counts what happened, and says of which times it is unknown: no incident is no good news where none could be
+// registered.
 func (s Summary) unseen() call.Part {
 	p := call.Part{Title: text.New(text.Bold("What happened: "), "unknown, see above")}
 	if s.Fault == "" {

@@ -106,8 +106,8 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	return one(change.PlanRule(c, p, rule, what+": there is an indicator"))
 }
 
-// indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these do. Where wafbot
-// can't know, another person must agree: every browser sends Accept or Cookie, too.
+// indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these
+// do. Where wafbot can't know, another person must agree: every browser sends Accept or Cookie, too.
 func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.Warning, notes []text.Text) {
 	if mark == change.MarkPatch {
 		ws = append(ws, refusal.Warning{Text: text.New("it blocks what matches in every mode but off")})
@@ -162,8 +162,8 @@ func usualBrowsers() []browser {
 	}
 }
 
-// trial says what a regular expression matches of what comes every day, and whether it matches any of it. Of a header other than User-Agent
-// wafbot knows no usual values: there it only says how broad the expression is.
+// trial says what a regular expression matches of what comes every day, and whether it matches any of it. Of a header
+// other than User-Agent wafbot knows no usual values: there it only says how broad the expression is.
 func trial(header string, match func(string) bool) (words text.Text, broad bool) {
 	var hits []string
 	browsers := usualBrowsers()

@@ -29,8 +29,8 @@ func (c *Config) SecretFiles() (all []SecretFile) {
 	return all
 }
 
-// readFiles reads the secrets and the sources that are kept in files. An account's token is read by the API client, again whenever its file
-// changes; here it is only checked that it can be read.
+// readFiles reads the secrets and the sources that are kept in files. An account's token is read by the API client,
+// again whenever its file changes; here it is only checked that it can be read.
 func (c *Config) readFiles() {
 	all := c.leaves()
 	for i, l := range all {

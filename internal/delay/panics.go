@@ -18,8 +18,8 @@ var panics atomic.Int64
 // Panics is how many panics Try has recovered in this process.
 func Panics() int64 { return panics.Load() }
 
-// Try does something and makes ErrPanic of a panic, which it logs with its stack and counts. Each goroutine begins with it, or with Again: what comes over a
-// network must not end the process, and whatever else it does.
+// Try does something and makes ErrPanic of a panic, which it logs with its stack and counts. Each goroutine begins with
+// it, or with Again: what comes over a network must not end the process, and whatever else it does.
 func Try(log *slog.Logger, what string, do func() error) (err error) {
 	defer func() {
 		if why := recover(); why != nil {

@@ -77,7 +77,8 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	return found
 }
 
-// replicas counts living replicas against Slack's links, and finds accounts that left the configuration with active changes.
+// replicas counts living replicas against Slack's links, and finds accounts that left the configuration with active
+// changes.
 func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding) {
 	if n, err := s.Drills.Serving(ctx); err == nil && n > slackconn.MaxLinks && c.cfg.Slack.AppToken != "" {
 		found = append(found, Finding{"slack", "replicas", Warn, fmt.Sprintf("%d replicas run, and Slack gives an app %d Socket Mode links: the others receive nothing, though they watch accounts", n, slackconn.MaxLinks),

@@ -139,7 +139,8 @@ func (c checkup) socket(ctx context.Context) []Finding {
 	return append([]Finding{{"slack", key, OK, "opens Socket Mode (no link was taken)", ""}}, c.reach(ctx, "Socket Mode's links", address)...)
 }
 
-// reach connects to a host of Slack's that isn't asked anything, and names all hosts that must be reachable where it isn't.
+// reach connects to a host of Slack's that isn't asked anything, and names all hosts that must be reachable where it
+// isn't.
 func (c checkup) reach(ctx context.Context, what, address string) []Finding {
 	to := hostOf(address)
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
@@ -301,7 +302,8 @@ func (c checkup) groups(ctx context.Context, api *slackconn.Client) []Finding {
 	})
 }
 
-// testCards posts one test card for each route, in their order. Slack takes one message a second per channel, after a few at once.
+// testCards posts one test card for each route, in their order. Slack takes one message a second per channel, after a
+// few at once.
 func (c checkup) testCards(ctx context.Context, api *slackconn.Client) (found []Finding) {
 	pace := map[string]*rate.Limiter{}
 	post := func(key, channel, of string) {

@@ -23,8 +23,9 @@ type Definition struct {
 	Help   string
 }
 
-// Metrics are what is counted where it happens, and what is read when it is asked for. Labels hold what the configuration or the program names, never what
-// others write: else whoever attacks could make as many series as they like.
+// Metrics are what is counted where it happens, and what is read when it is asked for. Labels hold what the
+// configuration or the program names, never what others write: else whoever attacks could make as many series as they
+// like.
 type Metrics struct {
 	Acknowledged prometheus.Observer // seconds
 	DroppedReads prometheus.Counter
@@ -89,7 +90,8 @@ func (m *Metrics) define(name, kind, help string, labels []string) string {
 	return name
 }
 
-// Serve serves /metrics: what was counted, the state at that time, the build, and what Go and the operating system say of the process.
+// Serve serves /metrics: what was counted, the state at that time, the build, and what Go and the operating system say
+// of the process.
 func (m *Metrics) Serve(read func(context.Context) State) http.Handler {
 	build := version.Get()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{

@@ -19,7 +19,8 @@ type AccountContext struct {
 	Damaged       []string                      // what couldn't be read in Redis and was set aside, as KEY or KEY FIELD
 }
 
-// Guarded are the protected ranges. Where these were damaged, any denial may hit one: until they are protected again each needs approval.
+// Guarded are the protected ranges. Where these were damaged, any denial may hit one: until they are protected again
+// each needs approval.
 func (c AccountContext) Guarded() []Protected {
 	all := slices.Clip(c.Protected)
 	if slices.ContainsFunc(c.Damaged, func(name string) bool { return strings.HasSuffix(name, ":protected") }) {
@@ -95,7 +96,8 @@ const (
 	PermissionRules Permission = "change patches and other rules"
 )
 
-// PermissionLoss is a time in which the service refuses changes to an account, because of wafbot's token or of its role.
+// PermissionLoss is a time in which the service refuses changes to an account, because of wafbot's token or of its
+// role.
 type PermissionLoss struct {
 	Account  string          `json:"account"`
 	Since    time.Time       `json:"since"`          // of the first refusal; zero: there was none yet

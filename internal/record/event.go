@@ -194,7 +194,8 @@ func (e Event) Revision() int {
 	return 0
 }
 
-// Rank orders events: incidents first, then what mentions people, storms and monitoring gaps, then attacks, then state, then figures.
+// Rank orders events: incidents first, then what mentions people, storms and monitoring gaps, then attacks, then state,
+// then figures.
 func (e Event) Rank() int {
 	if e.Kind == NewAttack && e.Storm() != nil { // it stands for many
 		return kinds[Worsened].rank
@@ -202,26 +203,27 @@ func (e Event) Rank() int {
 	return kinds[e.Kind].rank
 }
 
-// DeliveryID makes an event's id from what it is about. It is the first half of a SHA-256. The JSON of a list keeps the parts apart,
-// whatever they hold.
+// DeliveryID makes an event's id from what it is about. It is the first half of a SHA-256. The JSON of a list keeps the
+// parts apart, whatever they hold.
 func DeliveryID(account, subject string, kind EventKind, revision int) string {
 	parts, _ := json.Marshal([]any{account, subject, kind, revision}) // strings and an int always encode
 	sum := sha256.Sum256(parts)
 	return hex.EncodeToString(sum[:16])
 }
 
-// CardDelivery is the delivery id of an attack's card, and of the event that the attack began: there is one card, whichever event is
-// notified first.
+// CardDelivery is the delivery id of an attack's card, and of the event that the attack began: there is one card,
+// whichever event is notified first.
 func CardDelivery(account, attackID string) string { return DeliveryID(account, attackID, "card", 1) }
 
-// What the delivery id of a card begins with that replaces another one, which was deleted, or stands and can't be edited any more.
+// What the delivery id of a card begins with that replaces another one, which was deleted, or stands and can't be
+// edited any more.
 const (
 	reposted = "reposted-"
 	replaces = "replaces-"
 )
 
-// NewCardLost is the event that an attack's card was deleted, or that it stands and can't be edited any more. Its id is the delivery id of
-// the card that replaces it.
+// NewCardLost is the event that an attack's card was deleted, or that it stands and can't be edited any more. Its id is
+// the delivery id of the card that replaces it.
 func NewCardLost(account string, a apiclient.Attack, former Place, stands bool, at time.Time) Event {
 	kind := reposted
 	if stands {
@@ -233,7 +235,8 @@ func NewCardLost(account string, a apiclient.Attack, former Place, stands bool, 
 	}
 }
 
-// Reposted reports whether a card's delivery id is one of NewCardLost's; stands, whether the former card is still there.
+// Reposted reports whether a card's delivery id is one of NewCardLost's; stands, whether the former card is still
+// there.
 func Reposted(delivery string) (again, stands bool) {
 	stands = strings.HasPrefix(delivery, replaces)
 	return stands || strings.HasPrefix(delivery, reposted), stands

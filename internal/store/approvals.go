@@ -15,8 +15,8 @@ import (
 // decidedFor is how long a decided request can still be read; the audit log keeps it longer.
 const decidedFor = 7 * 24 * time.Hour
 
-// SaveRequest stores an approval request, new or again, with the time at which it is due, its event, and an audit entry if there is one, whose
-// number it returns: all in one step.
+// SaveRequest stores an approval request, new or again, with the time at which it is due, its event, and an audit entry
+// if there is one, whose number it returns: all in one step.
 func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
 	b := d.store.batch()
 	b.do("HSET", b.key(keyApprovals, d.account), q.ID, b.json(q))
@@ -78,7 +78,8 @@ func (d *draft) SavePermissionLoss(ctx context.Context, t record.PermissionLoss,
 	return err
 }
 
-// MessageAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+// MessageAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be
+// anywhere.
 func (s *Permissions) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
 	answer := s.rdb.Get(ctx, s.key(keyPermissionAt, account))
 	text, err := word(answer, "place of notice of "+account)

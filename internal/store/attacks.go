@@ -44,11 +44,13 @@ func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err
 	return r, nil
 }
 
-// atOnce is how many commands a step of Save has at most: meanwhile Redis does nothing else, and leases wait to be renewed.
+// atOnce is how many commands a step of Save has at most: meanwhile Redis does nothing else, and leases wait to be
+// renewed.
 const atOnce = 500
 
-// Save stores what a poll found, with its events. That is one step, but for very many attacks: each of these is stored with its events in one step,
-// and the last step stores that the poll is complete. It fails when this replica doesn't own the account any more.
+// Save stores what a poll found, with its events. That is one step, but for very many attacks: each of these is stored
+// with its events in one step, and the last step stores that the poll is complete. It fails when this replica doesn't
+// own the account any more.
 func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) error {
 	under, err := s.ownerLease(account)
 	if err != nil {
@@ -96,8 +98,8 @@ func (b *batch) attack(account, attackid string, u poller.Update) {
 	}
 }
 
-// deleteAttacks adds that attacks are deleted, with what people see and said of them, and what was said of others after they were deleted: who acts on an attack that isn't stored
-// may still acknowledge it.
+// deleteAttacks adds that attacks are deleted, with what people see and said of them, and what was said of others after
+// they were deleted: who acts on an attack that isn't stored may still acknowledge it.
 func (b *batch) deleteAttacks(account string, attackids []string) {
 	ids := make([]any, len(attackids))
 	for i, attackid := range attackids {

@@ -19,8 +19,10 @@ const (
 	deadAfter = 3 * time.Second
 )
 
-// beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for all.
-// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off, KEYS[4] one of keyNone;
+// beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for
+// all.
+// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off,
+// KEYS[4] one of keyNone;
 // ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead, ARGV[3] the version that the replica
 // reads, which an empty Redis takes on, ARGV[4] 1 if it switches all changes off. Result: the version of the state, and
 // if it is the one that the replica reads, how many replicas switch changes off, Redis' time in Unix µs, then all
@@ -51,8 +53,9 @@ for _, replica in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
 end
 return answer`)
 
-// hear tells a process that doesn't beat what a beat would have told it about switches, the time and the state's version: in a cluster each server has a clock of
-// its own. KEYS[1] the beats of replicas that switch all changes off, KEYS[2] the version of the state, KEYS[3] one of keyNone; ARGV[1] after how many ms without a beat a replica is dead.
+// hear tells a process that doesn't beat what a beat would have told it about switches, the time and the state's
+// version: in a cluster each server has a clock of its own. KEYS[1] the beats of replicas that switch all changes off,
+// KEYS[2] the version of the state, KEYS[3] one of keyNone; ARGV[1] after how many ms without a beat a replica is dead.
 // Result: how many of them live, Redis' time in Unix µs, and the version, empty in an empty Redis.
 var hear = newScript(newEnough + `
 local t = redis.call('TIME')
@@ -85,8 +88,9 @@ type peers struct {
 	changed chan struct{}
 }
 
-// Beat makes this process one of the replicas until the context ends. Then it signs off, so that the others need not wait until they miss it.
-// It waits while Redis is away, and fails with refusal.ErrNewer or refusal.ErrOlder when Redis holds the state of another version.
+// Beat makes this process one of the replicas until the context ends. Then it signs off, so that the others need not
+// wait until they miss it. It waits while Redis is away, and fails with refusal.ErrNewer or refusal.ErrOlder when Redis
+// holds the state of another version.
 func (s *Replicas) Beat(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	var holding sync.WaitGroup
@@ -144,8 +148,8 @@ func (s *Replicas) beat(ctx context.Context) error {
 	return nil
 }
 
-// Hear asks whether a living replica switches changes off, and reads Redis' clock, for a process that doesn't beat, or not yet. It fails with refusal.ErrNewer or
-// refusal.ErrOlder when Redis holds the state of another version.
+// Hear asks whether a living replica switches changes off, and reads Redis' clock, for a process that doesn't beat, or
+// not yet. It fails with refusal.ErrNewer or refusal.ErrOlder when Redis holds the state of another version.
 func (s *Replicas) Hear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -218,8 +222,8 @@ func (s *Replicas) Living() (n int, ok bool) {
 	return len(s.peers.living), time.Since(s.peers.heardAt) < deadAfter
 }
 
-// share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones split
-// them evenly; where that leaves a rest, those that began first have one more each.
+// share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The
+// living ones split them evenly; where that leaves a rest, those that began first have one more each.
 func (s *client) share(accounts int) (n int, changed <-chan struct{}, ok bool) {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()

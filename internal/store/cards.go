@@ -49,7 +49,8 @@ func (s *Cards) Details(ctx context.Context, account, attack string) (record.Att
 	return s.details(ctx, s.questions(), account, attack)
 }
 
-// BeginCard is Details and Outbox.BeginNotify in one round trip, or in two where replicas of Redis must have what counts.
+// BeginCard is Details and Outbox.BeginNotify in one round trip, or in two where replicas of Redis must have what
+// counts.
 func (s *Cards) BeginCard(ctx context.Context, account, attack, delivery string, now time.Time) (d record.AttackDetails, t record.Attempt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.callTimeout())
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 // endedFor is how long an ended change can still be read; the audit log keeps it longer.
 const endedFor = 30 * 24 * time.Hour
 
-// SaveChanges stores changes, new or again, with the times at which they are due, marks their attacks' cards stale, announces events, and
-// appends an audit entry if there is one, whose number it returns: all in one step.
+// SaveChanges stores changes, new or again, with the times at which they are due, marks their attacks' cards stale,
+// announces events, and appends an audit entry if there is one, whose number it returns: all in one step.
 func (d *draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil
@@ -48,8 +48,8 @@ func (b *batch) due(key, id string, at time.Time) {
 	}
 }
 
-// SaveDue stores what came of checking changes: when to check again, that people are asked or an end is overdue, which is an event, and that a
-// card is stale, all in one step.
+// SaveDue stores what came of checking changes: when to check again, that people are asked or an end is overdue, which
+// is an event, and that a card is stale, all in one step.
 func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	b := d.store.batch()
 	for _, decision := range all {
@@ -133,8 +133,8 @@ func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]recor
 	return values[record.Efficacy](s.client, s.rdb.HGetAll(ctx, s.key(keyEfficacy, account)), "efficacy of "+account)
 }
 
-// SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale, and announces
-// events, all in one step. It fails when this replica doesn't own the account any more.
+// SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale,
+// and announces events, all in one step. It fails when this replica doesn't own the account any more.
 func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
 	b := s.batch()
 	for _, j := range all {

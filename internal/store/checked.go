@@ -13,7 +13,8 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
-// kinds is a function of scripts: what is wrong with what a key holds, by its kind, and with what scripts rely on; false if nothing is.
+// kinds is a function of scripts: what is wrong with what a key holds, by its kind, and with what scripts rely on;
+// false if nothing is.
 const kinds = `
 local kinds = {
   stream = 'stream', beats = 'zset', links = 'zset', off = 'zset', accounts = 'set', attacks = 'hash', gaps = 'zset', outbox = 'hash', cards = 'hash',
@@ -35,7 +36,8 @@ local function wrong(key)
 end
 `
 
-// newScript is a script that fails before it has written, if a key holds another kind of value than it should: none fails later.
+// newScript is a script that fails before it has written, if a key holds another kind of value than it should: none
+// fails later.
 func newScript(body string) *redis.Script {
 	return redis.NewScript(kinds + `
 for _, key in ipairs(KEYS) do
@@ -45,7 +47,8 @@ end
 ` + body)
 }
 
-// newEnough has a script fail if Redis is older than wafbot needs. Its last key is one of keyNone: so nothing is written. A full or read-only Redis doesn't say.
+// newEnough has a script fail if Redis is older than wafbot needs. Its last key is one of keyNone: so nothing is
+// written. A full or read-only Redis doesn't say.
 var newEnough = `
 local found = redis.pcall('XADD', KEYS[#KEYS], 'NOMKSTREAM', 'MINID', '~', '0', '*', 'n', '0')
 local says = found and found.err or ''
@@ -80,8 +83,9 @@ const (
 )
 
 // aside sets aside what can't be read, unless it was overwritten meanwhile.
-// KEYS[1] where to, then the keys: those that hold a wrong kind of value; ARGV[1] for how long in ms, ARGV[2] how much there may be, ARGV[3] and ARGV[4] the one field or
-// member, empty if it is the whole value, and the text that can't be read, left out if kinds alone are wrong.
+// KEYS[1] where to, then the keys: those that hold a wrong kind of value; ARGV[1] for how long in ms, ARGV[2] how much
+// there may be, ARGV[3] and ARGV[4] the one field or member, empty if it is the whole value, and the text that can't be
+// read, left out if kinds alone are wrong.
 // Result: the names of what was set aside. Deleting comes first: then a full Redis takes it, too.
 var aside = redis.NewScript(kinds + `
 local names = {}
@@ -117,8 +121,9 @@ for i = 2, #KEYS do
 end
 return names`)
 
-// setAside sets aside what can't be read: of keys what holds a wrong kind of value, or, of one key, a text, in that field if it is a hash. done reports that what failed
-// because of it may be sent again; another replica may have been faster.
+// setAside sets aside what can't be read: of keys what holds a wrong kind of value, or, of one key, a text, in that
+// field if it is a hash. done reports that what failed because of it may be sent again; another replica may have been
+// faster.
 func (s *client) setAside(ctx context.Context, keys []string, unread ...any) (done bool) {
 	if len(keys) == 0 {
 		return false
@@ -155,7 +160,8 @@ func (s *Store) Damaged(ctx context.Context, accounts []string) (names []string)
 	return names
 }
 
-// mend is a hook that sets aside what holds a wrong kind of value, and sends again what failed of it: it has done nothing.
+// mend is a hook that sets aside what holds a wrong kind of value, and sends again what failed of it: it has done
+// nothing.
 type mend struct{ *client }
 
 // DialHook implements redis.Hook.

@@ -17,8 +17,8 @@ import (
 // claimFor is how long a claim lasts without being renewed.
 const claimFor = 3 * time.Second
 
-// draft is what is written on the condition that nobody wrote since what it follows from was read. Each of its writes is one step, and fails with
-// refusal.ErrChanged where somebody did. One goroutine uses it.
+// draft is what is written on the condition that nobody wrote since what it follows from was read. Each of its writes
+// is one step, and fails with refusal.ErrChanged where somebody did. One goroutine uses it.
 type draft struct {
 	store    *client
 	account  string
@@ -26,8 +26,9 @@ type draft struct {
 	revision string
 }
 
-// Begin reads what each change of an account goes by, in one round trip: people wait for it; attack is "" where it is about none. What is written as
-// the draft follows from that. It fails with refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt.
+// Begin reads what each change of an account goes by, in one round trip: people wait for it; attack is "" where it is
+// about none. What is written as the draft follows from that. It fails with refusal.ErrEmptied, unless unread is set,
+// as long as what Redis lost wasn't rebuilt.
 func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool) (b record.Basis, d commands.Draft, err error) {
 	q := s.questions()
 	epoch, revision := q.redis.Get(ctx, s.key(keyEpoch, account)), q.redis.Get(ctx, s.key(keyRevision, account)) // before the rest: what is written meanwhile makes it another
@@ -67,7 +68,8 @@ func readableEpoch(epoch string, unread bool) error {
 	return refusal.ErrEmptied
 }
 
-// save carries a batch out if nobody wrote since. If Redis' memory is full it fails: what can't be written down isn't begun.
+// save carries a batch out if nobody wrote since. If Redis' memory is full it fails: what can't be written down isn't
+// begun.
 func (d *draft) save(ctx context.Context, b *batch, what string) (n int64, err error) {
 	b.needed = false
 	next := rand.Text()
@@ -105,8 +107,9 @@ func (d *draft) Claim(ctx context.Context, all ...record.Change) (held context.C
 	return d.store.claimed(ctx, d.account, l, until, open)
 }
 
-// Resume claims a change that was begun before, with those that were claimed with it. It fails with refusal.ErrClaimed while somebody else carries it
-// out, and with refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt.
+// Resume claims a change that was begun before, with those that were claimed with it. It fails with refusal.ErrClaimed
+// while somebody else carries it out, and with refusal.ErrEmptied, unless unread is set, as long as what Redis lost
+// wasn't rebuilt.
 func (s *Ledger) Resume(ctx context.Context, ch record.Change, unread bool) (held context.Context, c commands.Claim, err error) {
 	l := newLease(s.key(keyClaim, ch.Account, ch.ClaimedAs()), claimFor)
 	until := time.Now().Add(claimFor)
@@ -130,8 +133,9 @@ func (s *client) claimed(ctx context.Context, account string, l *lease, until ti
 	return held, &claim{store: s, account: account, lease: l, stop: s.renewing(held, l), open: open}, nil
 }
 
-// SaveChanges stores changes as draft.SaveChanges does, while the claim is held; it fails with refusal.ErrLost when it is not. With the last outcome
-// of its changes the claim ends. A full Redis takes them all the same: what was claimed may have been sent.
+// SaveChanges stores changes as draft.SaveChanges does, while the claim is held; it fails with refusal.ErrLost when it
+// is not. With the last outcome of its changes the claim ends. A full Redis takes them all the same: what was claimed
+// may have been sent.
 func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	b := c.store.batch()
 	b.needed = true

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// evidenceFor is how long evidence of an attack is stored after its card, and after the attack is deleted; and how long
-	// monitoring gaps are.
+	// evidenceFor is how long evidence of an attack is stored after its card, and after the attack is deleted; and how
+	// long monitoring gaps are.
 	evidenceFor = 30 * 24 * time.Hour
 	// maxGaps is how many monitoring gaps are stored of an account.
 	maxGaps = 300
@@ -39,8 +39,8 @@ func observation(shown record.AttackState) record.Observation {
 	return record.Observation{At: shown.ObservedAt, Attack: shown.Attack.Brief()}
 }
 
-// Outages are the monitoring gaps of an account since then, of the last 30 days, the oldest first, and last the outage that goes on, which has no
-// end. Gaps shorter than two minutes can't be distinguished from a restart and are none.
+// Outages are the monitoring gaps of an account since then, of the last 30 days, the oldest first, and last the outage
+// that goes on, which has no end. Gaps shorter than two minutes can't be distinguished from a restart and are none.
 func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) ([]record.Outage, error) {
 	from := "-inf"
 	if !since.IsZero() {

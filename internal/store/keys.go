@@ -119,7 +119,8 @@ const (
 	keyEditsNext    = "{edits}:next"
 )
 
-// keyspace is what every key of this installation begins with: others may be on the same server, or in the same cluster.
+// keyspace is what every key of this installation begins with: others may be on the same server, or in the same
+// cluster.
 type keyspace string
 
 // key is a key of the table. It is the only place that makes one.
@@ -127,8 +128,8 @@ func (k keyspace) key(pattern string, of ...any) string {
 	return string(k) + fmt.Sprintf(pattern, of...)
 }
 
-// keyNone is a key of the same slot that is never there. A script whose first write deletes it is carried out by a Redis whose memory is full, too: after a
-// first write, which here needs no memory, Redis takes the others.
+// keyNone is a key of the same slot that is never there. A script whose first write deletes it is carried out by a
+// Redis whose memory is full, too: after a first write, which here needs no memory, Redis takes the others.
 func keyNone(like string) string { return keyOf(like, "none") }
 
 // keyOf is the key of that name in another one's slot.

@@ -11,10 +11,12 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
-// takeLease takes a free lease of an account whose state has begun. Its holder may take it again: the answer to the first request may be lost.
-// KEYS[1] the lease, KEYS[2] the account's epoch, KEYS[3] one of keyNone; ARGV[1] the holder's token, ARGV[2] its length in ms, ARGV[3] the version of the state that
-// the taker reads, ARGV[4] '1' if it may be taken without an epoch.
-// Result: taken, busy, empty (there is no epoch), newer or older (the state is of another version). After DEL a full Redis takes the SET, too.
+// takeLease takes a free lease of an account whose state has begun. Its holder may take it again: the answer to the
+// first request may be lost.
+// KEYS[1] the lease, KEYS[2] the account's epoch, KEYS[3] one of keyNone; ARGV[1] the holder's token, ARGV[2] its
+// length in ms, ARGV[3] the version of the state that the taker reads, ARGV[4] '1' if it may be taken without an epoch.
+// Result: taken, busy, empty (there is no epoch), newer or older (the state is of another version). After DEL a full
+// Redis takes the SET, too.
 var takeLease = newScript(newEnough + `
 local epoch = redis.call('GET', KEYS[2])
 local version = epoch and tonumber(string.match(epoch, '^%d+'))
@@ -44,8 +46,8 @@ return redis.call('DEL', KEYS[1])`)
 // KEYS[1] the lease.
 var leaseHolder = newScript(`return redis.call('GET', KEYS[1]) or ''`)
 
-// stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A replica reads this version alone,
-// and refuses to touch another.
+// stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A
+// replica reads this version alone, and refuses to touch another.
 const stateVersion = 6
 
 // leaseTaken is what takeLease answers when the lease was taken.
@@ -92,7 +94,8 @@ func (l *lease) extend(until time.Time) {
 	l.timer.Reset(time.Until(until))
 }
 
-// over reports whether the lease may have run out, by either clock: the monotonic one stands still while a machine is suspended.
+// over reports whether the lease may have run out, by either clock: the monotonic one stands still while a machine is
+// suspended.
 func (l *lease) over() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,8 +119,8 @@ func (l *lease) end(cause error) {
 	l.lose(cause)
 }
 
-// heldContext ends with its lease. Its Err knows the lease's end to the instant, whatever a pause of the process did to timers: code that checks
-// it right before a request is sent sends nothing too late.
+// heldContext ends with its lease. Its Err knows the lease's end to the instant, whatever a pause of the process did to
+// timers: code that checks it right before a request is sent sends nothing too late.
 type heldContext struct {
 	context.Context
 

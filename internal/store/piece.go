@@ -16,11 +16,11 @@ type Piece struct {
 	work     []byte
 }
 
-// settle passes the turn of work in its lane, or takes the work off the stream, which passes its turn as well if it wasn't yet; unless another replica
-// has taken the work over, which then passes the turn. Doing it twice does no more than doing it once. LPOP comes first: after a first write Redis takes
-// the others even if its memory is full.
-// KEYS[1] the stream, KEYS[2] the lane; ARGV[1] the group, ARGV[2] the replica, ARGV[3] the work's id, ARGV[4] the replica that takes what is new in hand, ” if none
-// does, ARGV[5] pass, done, or ask: then nothing changes.
+// settle passes the turn of work in its lane, or takes the work off the stream, which passes its turn as well if it
+// wasn't yet; unless another replica has taken the work over, which then passes the turn. Doing it twice does no more
+// than doing it once. LPOP comes first: after a first write Redis takes the others even if its memory is full.
+// KEYS[1] the stream, KEYS[2] the lane; ARGV[1] the group, ARGV[2] the replica, ARGV[3] the work's id, ARGV[4] the
+// replica that takes what is new in hand, ” if none does, ARGV[5] pass, done, or ask: then nothing changes.
 // Result: 0 if another replica has the work, else 1. Then what is new.
 var settle = newScript(takeNew + `
 local p = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
@@ -45,7 +45,8 @@ return {1, fresh}`)
 // Work is what was accepted.
 func (p *Piece) Work() []byte { return p.work }
 
-// Mine reports whether the work is still this replica's: a replica that counted as dead has lost it, and must do no more about it.
+// Mine reports whether the work is still this replica's: a replica that counted as dead has lost it, and must do no
+// more about it.
 func (p *Piece) Mine(ctx context.Context) bool {
 	n, _, err := p.shard.read(settle.Run(ctx, p.shard.store.rdb, p.keys(), p.args("", "ask")...))
 	if err == nil && n == 0 {
@@ -54,12 +55,12 @@ func (p *Piece) Mine(ctx context.Context) bool {
 	return err != nil || n == 1
 }
 
-// Pass has the lane's next work handed over though this isn't done: what it does can't change any more. It goes on until Redis has stored it, or the context
-// ends.
+// Pass has the lane's next work handed over though this isn't done: what it does can't change any more. It goes on
+// until Redis has stored it, or the context ends.
 func (p *Piece) Pass(ctx context.Context) error { return p.settle(ctx, "pass") }
 
-// Done takes the work off the stream when it is carried out, however long that took, and passes the turn if Pass didn't. It goes on until Redis has stored
-// it, or the context ends.
+// Done takes the work off the stream when it is carried out, however long that took, and passes the turn if Pass
+// didn't. It goes on until Redis has stored it, or the context ends.
 func (p *Piece) Done(ctx context.Context) error {
 	defer p.shard.end(p.id)
 	return p.settle(ctx, "done")

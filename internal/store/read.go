@@ -15,7 +15,8 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
-// decode reads a text that a key holds, in that field or as that member, if it has any, as JSON. What can't be read is set aside, and counts as not there.
+// decode reads a text that a key holds, in that field or as that member, if it has any, as JSON. What can't be read is
+// set aside, and counts as not there.
 func decode[T any](s *client, text string, key string, field string) (v T, ok bool) {
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		s.setAside(context.Background(), []string{key}, field, text)
@@ -80,7 +81,8 @@ type dated struct {
 	index int // where it is among what was read
 }
 
-// newest are the values of an account's hash, the newest first. Those that are old are left out, and deleted from the hashes. unread are the fields that can't be read.
+// newest are the values of an account's hash, the newest first. Those that are old are left out, and deleted from the
+// hashes. unread are the fields that can't be read.
 func newest[T any](ctx context.Context, s *client, answer *redis.MapStringStringCmd, what string, of func(*T) dated, hashes ...string) (sorted []T, unread []string, err error) {
 	all, err := values[T](s, answer, what)
 	if err != nil {

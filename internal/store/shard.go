@@ -14,8 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Deliveries and the work in them are spread over so many slots of a cluster. The slots of these numbers lie so that each of eight equal masters has one, and of two to
-// six none has two more than another.
+// Deliveries and the work in them are spread over so many slots of a cluster. The slots of these numbers lie so that
+// each of eight equal masters has one, and of two to six none has two more than another.
 const (
 	shards     = 8
 	firstShard = 6
@@ -53,7 +53,8 @@ func newShards(s *client) (all []*shard) {
 	return all
 }
 
-// shardOf is the shard of a user: each redelivery tells the same user, whatever the configuration, and all lanes of one are in it.
+// shardOf is the shard of a user: each redelivery tells the same user, whatever the configuration, and all lanes of one
+// are in it.
 func (s *client) shardOf(user string) *shard {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(user))
@@ -66,9 +67,11 @@ func (in *shard) key(pattern string, of ...any) string {
 
 func (in *shard) laneKey(l record.Lane) string { return in.key(keyLane, l.Account, l.Team, l.User) }
 
-// hold says that a replica lives in a shard. If it works, it gives it the work in hand of dead replicas, and deletes these from the group, and what is new. A replica
-// that merely was away and comes back finds its work gone. After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
-// KEYS[1] the stream, KEYS[2] the beats in this shard; ARGV[1] the group, ARGV[2] the replica, ARGV[3] after how many ms without a beat a replica is dead,
+// hold says that a replica lives in a shard. If it works, it gives it the work in hand of dead replicas, and deletes
+// these from the group, and what is new. A replica that merely was away and comes back finds its work gone. After
+// ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
+// KEYS[1] the stream, KEYS[2] the beats in this shard; ARGV[1] the group, ARGV[2] the replica, ARGV[3] after how many
+// ms without a beat a replica is dead,
 // ARGV[4] 1 if it works.
 // Result: how many pieces of dead replicas it was given, then what is new.
 var hold = newScript(takeNew + `
@@ -93,8 +96,9 @@ for _, c in ipairs(consumers.err and {} or consumers) do
 end
 return {given, takeNew(KEYS[1], ARGV[1], ARGV[2])}`)
 
-// holdShards holds all shards once a second, and whenever this replica begins to work, until the context ends. Then it gives them up, so that the others need not wait
-// until they miss it. Who has a shard's beat takes work in hand there, so that work has no owner only where none lives, even while another server fails.
+// holdShards holds all shards once a second, and whenever this replica begins to work, until the context ends. Then it
+// gives them up, so that the others need not wait until they miss it. Who has a shard's beat takes work in hand there,
+// so that work has no owner only where none lives, even while another server fails.
 func (s *client) holdShards(ctx context.Context) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
@@ -155,7 +159,8 @@ func (in *shard) works() bool { return in.open && in.waiting < maxOffered }
 // lives reports whether this replica was lately known to live there. in.mu must be held.
 func (in *shard) lives() bool { return time.Since(in.heldAt) < deadAfter }
 
-// taking runs a script that gives what is new to a taker, which this replica is if it may: "" if none is. It returns the script's first result.
+// taking runs a script that gives what is new to a taker, which this replica is if it may: "" if none is. It returns
+// the script's first result.
 func (in *shard) taking(run func(taker string) *redis.Cmd) (n int, err error) {
 	in.mu.Lock()
 	taker := ""
@@ -254,8 +259,8 @@ func (in *shard) opened(open bool) {
 	in.open = open
 }
 
-// take takes what is offered, and deletes what ended so long ago that no answer holds it that may still be handed over. In doubt there is something to be read, too, while this
-// replica lives.
+// take takes what is offered, and deletes what ended so long ago that no answer holds it that may still be handed over.
+// In doubt there is something to be read, too, while this replica lives.
 func (in *shard) take() (doubt bool, offered []offer) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -274,7 +279,8 @@ func (in *shard) doubted() {
 	in.doubt = true
 }
 
-// errDead says that this replica has no recent beat, so that the others take over its work; errKnown, that some of the work may have ended a moment ago.
+// errDead says that this replica has no recent beat, so that the others take over its work; errKnown, that some of the
+// work may have ended a moment ago.
 var (
 	errDead  = errors.New("no beat lately")
 	errKnown = errors.New("known already")
@@ -320,8 +326,9 @@ func (in *shard) hand(ctx context.Context, o offer, handle func(*Piece)) (fault 
 	return fault
 }
 
-// begin takes work in hand, unless it is already. It fails if this process was paused since it asked for the work, and with errKnown if it had the work a moment ago: what is
-// read may be older than its end, or another replica gave it back.
+// begin takes work in hand, unless it is already. It fails if this process was paused since it asked for the work, and
+// with errKnown if it had the work a moment ago: what is read may be older than its end, or another replica gave it
+// back.
 func (in *shard) begin(id string, asked time.Time) (fresh bool, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -338,8 +345,8 @@ func (in *shard) begin(id string, asked time.Time) (fresh bool, err error) {
 	return true, nil
 }
 
-// end takes work out of hand, because it is finished or another replica has it. If that replica dies in turn and the work comes back, it is
-// handed over again.
+// end takes work out of hand, because it is finished or another replica has it. If that replica dies in turn and the
+// work comes back, it is handed over again.
 func (in *shard) end(id string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -24,15 +24,17 @@ type Pending struct {
 	Due        time.Time // when the next change or approval request is due; zero: none
 }
 
-// Own does what one replica does for an account that it owns. It begins nothing new when more ends, and stops when held does, with the lease: from
-// then on another replica may do it. Pending comes about once a second when there is anything, the newest only.
+// Own does what one replica does for an account that it owns. It begins nothing new when more ends, and stops when held
+// does, with the lease: from then on another replica may do it. Pending comes about once a second when there is
+// anything, the newest only.
 type Own func(held, more context.Context, account string, pending <-chan Pending)
 
 // renewOwned renews the lease of an account and reads what there is to do, and what polls go by.
-// KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the redraw queue, KEYS[4] the due changes, KEYS[5] the due requests, KEYS[6] the
-// number of the last audit entry, KEYS[7] the mutes; ARGV[1] the holder's token, ARGV[2] the lease's length in ms.
-// Result: how many events and stale cards there are, the Unix time of the first due change or request, -1 if there is none, the
-// number of the last audit entry, and the mutes as JSON; nothing, if the lease is lost.
+// KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the redraw queue, KEYS[4] the due changes, KEYS[5] the due requests,
+// KEYS[6] the number of the last audit entry, KEYS[7] the mutes; ARGV[1] the holder's token, ARGV[2] the lease's length
+// in ms.
+// Result: how many events and stale cards there are, the Unix time of the first due change or request, -1 if there is
+// none, the number of the last audit entry, and the mutes as JSON; nothing, if the lease is lost.
 var renewOwned = newScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {} end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -56,8 +58,9 @@ type sharing struct {
 	wake     chan struct{}
 }
 
-// Share has the replicas share the accounts out: each owns its part of them, takes free ones up to that, and gives up the surplus. When more ends,
-// all are given up as soon as work under way is done; when ctx ends, at once. Beat must run for longer than Share.
+// Share has the replicas share the accounts out: each owns its part of them, takes free ones up to that, and gives up
+// the surplus. When more ends, all are given up as soon as work under way is done; when ctx ends, at once. Beat must
+// run for longer than Share.
 func (s *Replicas) Share(ctx, more context.Context, accounts []string, own Own) error {
 	more, stop := context.WithCancel(more)
 	defer stop()
@@ -98,8 +101,8 @@ func (s *Replicas) ordered(accounts []string) []string {
 	return slices.Concat(accounts[from:], accounts[:from])
 }
 
-// settle lets go of what has ended, gives up the surplus and takes what is missing. It returns what may change the shares, and how long to wait
-// before the next check.
+// settle lets go of what has ended, gives up the surplus and takes what is missing. It returns what may change the
+// shares, and how long to wait before the next check.
 func (sh *sharing) settle(ctx, more context.Context) (changed <-chan struct{}, wait time.Duration) {
 	sh.letGo(ctx)
 	share, changed, known := sh.store.share(len(sh.accounts))
@@ -147,7 +150,8 @@ func (sh *sharing) giveUp(but int) {
 	}
 }
 
-// take takes free accounts, until the replica has its share or gets no more; it stops early where a server hangs, because what is held elsewhere has to be renewed.
+// take takes free accounts, until the replica has its share or gets no more; it stops early where a server hangs,
+// because what is held elsewhere has to be renewed.
 func (sh *sharing) take(ctx, more context.Context, share int) {
 	begun := time.Now()
 	for had := -1; had < len(sh.held) && len(sh.held) < share && time.Since(begun) < takeEvery; {
@@ -157,8 +161,8 @@ func (sh *sharing) take(ctx, more context.Context, share int) {
 	}
 }
 
-// free are the accounts that nobody owns, found in one round trip, in the order in which this replica tries to take them. With them are those that it took without having
-// the answer.
+// free are the accounts that nobody owns, found in one round trip, in the order in which this replica tries to take
+// them. With them are those that it took without having the answer.
 func (sh *sharing) free(ctx context.Context) (free []string) {
 	others := slices.DeleteFunc(slices.Clone(sh.accounts), func(account string) bool { return sh.held[account] != nil })
 	asked := make([]call, len(others))

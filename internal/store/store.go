@@ -1,4 +1,5 @@
-// Package store holds what must outlive a process and what replicas must agree on. It is the only package that knows Redis.
+// Package store holds what must outlive a process and what replicas must agree on. It is the only package that knows
+// Redis.
 package store
 
 import (
@@ -32,8 +33,8 @@ type Config struct {
 	Timeout time.Duration // of each step towards an answer; zero: a second. Tests give more: machines are busy
 }
 
-// Store is what the replicas share in Redis, by concern. Methods fail within two seconds when Redis can't be reached, unless they wait by their
-// nature.
+// Store is what the replicas share in Redis, by concern. Methods fail within two seconds when Redis can't be reached,
+// unless they wait by their nature.
 type Store struct {
 	*client
 
@@ -75,7 +76,8 @@ type (
 	Triage struct{ *client }
 	// Pages holds the calls of pagers.
 	Pages struct{ *client }
-	// Ledger holds the changes to the service, and whether they work. Its lock lets one process at a time change an account.
+	// Ledger holds the changes to the service, and whether they work. Its lock lets one process at a time change an
+	// account.
 	Ledger struct{ *client }
 	// Approvals holds approval requests, and where their cards are.
 	Approvals struct{ *client }
@@ -91,7 +93,8 @@ type (
 	Pace struct{ *client }
 )
 
-// client is what all parts of a store share: the connections, how writes are carried out, and the leases under which they are.
+// client is what all parts of a store share: the connections, how writes are carried out, and the leases under which
+// they are.
 type client struct {
 	keyspace
 
@@ -113,11 +116,12 @@ type client struct {
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
 const opTimeout = time.Second
 
-// connections are how many are kept to each server, whatever the number of processors: what has one waits for Redis. Where accounts are taken over by the
-// hundred their reads want one each, and the renewal of leases among them.
+// connections are how many are kept to each server, whatever the number of processors: what has one waits for Redis.
+// Where accounts are taken over by the hundred their reads want one each, and the renewal of leases among them.
 const connections = 64
 
-// connectionBuffer is how many bytes of a connection are buffered each way. The client's own 32 KiB would be most of what a hundred idle ones take.
+// connectionBuffer is how many bytes of a connection are buffered each way. The client's own 32 KiB would be most of
+// what a hundred idle ones take.
 const connectionBuffer = 8 << 10
 
 // Open makes a Store. It does not wait for Redis: Ping reports whether it is there.

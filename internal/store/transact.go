@@ -14,12 +14,14 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// transact carries out commands in one step, if keys hold what they should: a replica that lost a lease must not overwrite what the next owner
-// stored since, and what was planned must still hold.
-// ARGV[1] on how many keys there are conditions, KEYS[1] and so on these, then all that the commands touch, last one of keyNone; ARGV[2] and so on what each must hold,
-// '-' if nothing; then the commands, each as the number of its words and the words. Three are no commands of Redis: AUDIT counter stream oldest entry
-// numbers an entry, appends it, and deletes those before the oldest id; STALE queue attack urgency id marks a card stale; of two marks the higher
-// urgency and the earlier time stay; ORPHANS triage attacks deletes the triage of attacks that aren't stored. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
+// transact carries out commands in one step, if keys hold what they should: a replica that lost a lease must not
+// overwrite what the next owner stored since, and what was planned must still hold.
+// ARGV[1] on how many keys there are conditions, KEYS[1] and so on these, then all that the commands touch, last one of
+// keyNone; ARGV[2] and so on what each must hold, '-' if nothing; then the commands, each as the number of its words
+// and the words. Three are no commands of Redis: AUDIT counter stream oldest entry numbers an entry, appends it, and
+// deletes those before the oldest id; STALE queue attack urgency id marks a card stale; of two marks the higher urgency
+// and the earlier time stay; ORPHANS triage attacks deletes the triage of attacks that aren't stored. Result: -1 if
+// nothing was done; else the entry's number, 0 if there was none.
 var transact = newScript(newEnough + `
 local conditions = tonumber(ARGV[1])
 for i = 1, conditions do
@@ -75,7 +77,8 @@ func (l *lease) held() conditions {
 	return conditions{unmet: leaseLost(l.key)}.and(l.key, l.token)
 }
 
-// batch is commands to be carried out in one step. The first error of making them stays in it: then none is carried out.
+// batch is commands to be carried out in one step. The first error of making them stays in it: then none is carried
+// out.
 type batch struct {
 	keyspace
 
@@ -128,7 +131,8 @@ func (b *batch) audit(e *record.AuditEntry, keep time.Duration) {
 // errUnmet says that a condition of a batch doesn't hold that names no error of its own.
 var errUnmet = errors.New("a condition doesn't hold")
 
-// save carries a batch out, if its conditions hold, and gives the number of its audit entry, 0 if there is none; what names the batch in errors.
+// save carries a batch out, if its conditions hold, and gives the number of its audit entry, 0 if there is none; what
+// names the batch in errors.
 func (s *client) save(ctx context.Context, only conditions, b *batch, what string) (n int64, err error) {
 	if err = b.err; err == nil && len(b.words) > 0 {
 		none := keyNone(b.keys[0])
@@ -163,8 +167,8 @@ const copyTimeout = opTimeout / 2
 // errUncopied says that a write took place, but would be lost with the server that took it.
 var errUncopied = errors.New("written, but too few replicas of redis have it")
 
-// write runs a script whose effect must outlive the server that takes it: it returns when as many replicas of that server have it as the
-// configuration wants. After an error the effect may have taken place.
+// write runs a script whose effect must outlive the server that takes it: it returns when as many replicas of that
+// server have it as the configuration wants. After an error the effect may have taken place.
 func (s *client) write(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
 	if s.copies == 0 {
 		return script.Run(ctx, s.rdb, keys, args...)
@@ -212,7 +216,8 @@ func (s *client) server(ctx context.Context, key string) (redis.UniversalClient,
 	return server, nil
 }
 
-// moved reloads a cluster's layout, as after a failover. By itself the client does that once a minute, or when a server redirects it.
+// moved reloads a cluster's layout, as after a failover. By itself the client does that once a minute, or when a server
+// redirects it.
 func (s *client) moved(ctx context.Context) {
 	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)

@@ -18,8 +18,8 @@ func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]reco
 	return values[record.Triage](s.client, s.rdb.HGetAll(ctx, s.key(keyTriage, account)), "triage of "+account)
 }
 
-// SaveTriage stores what people did about attacks, by their ids, until the attacks are deleted, marks their cards stale, and announces events,
-// all in one step.
+// SaveTriage stores what people did about attacks, by their ids, until the attacks are deleted, marks their cards
+// stale, and announces events, all in one step.
 func (d *draft) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
 	b := d.store.batch()
 	for attack, triage := range all {
@@ -36,8 +36,8 @@ func (s *Triage) Mutes(ctx context.Context, account string) ([]record.Mute, erro
 	return value[[]record.Mute](s.client, s.rdb.Get(ctx, s.key(keyMutes, account)), "mutes of "+account)
 }
 
-// OwnedMutes are an account's, for the polls of its owner: as the last renewal of its lease found them, or this process saved them. Only at first
-// that takes a round trip. Another replica's are a second late.
+// OwnedMutes are an account's, for the polls of its owner: as the last renewal of its lease found them, or this process
+// saved them. Only at first that takes a round trip. Another replica's are a second late.
 func (s *Triage) OwnedMutes(ctx context.Context, account string) ([]record.Mute, error) {
 	if mutes := s.ownedMutes(account); mutes != nil {
 		all, _ := decode[[]record.Mute](s.client, *mutes, s.key(keyMutes, account), "")
@@ -117,8 +117,8 @@ func (s *Pages) Pages(ctx context.Context, account string) (map[string]record.Pa
 	return values[record.Page](s.client, s.rdb.HGetAll(ctx, s.key(keyPages, account)), "pages of "+account)
 }
 
-// SavePage replaces an attack's last page, marks the attack's card stale, and announces events of it, all in one step. It fails when this replica
-// doesn't own the account any more: then nothing may be sent.
+// SavePage replaces an attack's last page, marks the attack's card stale, and announces events of it, all in one step.
+// It fails when this replica doesn't own the account any more: then nothing may be sent.
 func (s *Pages) SavePage(ctx context.Context, account string, p record.Page, events ...record.Event) error {
 	b := s.batch()
 	b.needed = true

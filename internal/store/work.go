@@ -11,7 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// deliveryFor is how long a delivery is stored. Slack's signatures are refused after five minutes. Anybody in a channel makes deliveries: Slack hands over
+// deliveryFor is how long a delivery is stored. Slack's signatures are refused after five minutes. Anybody in a channel
+// makes deliveries: Slack hands over
 // 30,000 an hour at most.
 const deliveryFor = time.Hour
 
@@ -21,8 +22,8 @@ const group = "workers"
 // maxWaiting is how many lines may wait in a lane behind the one whose turn it is. Nobody types as many on purpose.
 const maxWaiting = 64
 
-// takeNew is a function of scripts: it gives a replica the oldest work of a stream that none has had yet, as id and fields. Who makes the group first has it begin at the
-// stream's first entry.
+// takeNew is a function of scripts: it gives a replica the oldest work of a stream that none has had yet, as id and
+// fields. Who makes the group first has it begin at the stream's first entry.
 const takeNew = `
 local function takeNew(stream, group, replica)
   local function read()
@@ -36,15 +37,19 @@ local function takeNew(stream, group, replica)
   return found and found[1] and found[1][2] or {}
 end`
 
-// accept accepts a delivery once and stores the work in it, if there is any. A delivery has several names when it can come in several ways.
+// accept accepts a delivery once and stores the work in it, if there is any. A delivery has several names when it can
+// come in several ways.
 //
 // Work belongs to a lane, and is carried out in order there. The lane's list begins with the id in the stream of the
-// work whose turn it is; behind it, as they were accepted, wait those that aren't in the stream yet. No lane gets stuck: the script that begins a list
-// also puts the work of its first id into the stream (accept), and the one that takes that work off the stream takes the id off the list, too, and puts the
-// next work in the place of both (settle). So behind each list stands work that a replica has in hand, or gets when that replica dies.
-// KEYS[1] the stream, KEYS[2] the lane, the others the delivery's names; ARGV[1] how long these are stored in ms, ARGV[2] the work, may be left out,
+// work whose turn it is; behind it, as they were accepted, wait those that aren't in the stream yet. No lane gets
+// stuck: the script that begins a list also puts the work of its first id into the stream (accept), and the one that
+// takes that work off the stream takes the id off the list, too, and puts the next work in the place of both (settle).
+// So behind each list stands work that a replica has in hand, or gets when that replica dies.
+// KEYS[1] the stream, KEYS[2] the lane, the others the delivery's names; ARGV[1] how long these are stored in ms,
+// ARGV[2] the work, may be left out,
 // ARGV[3] how many may wait, ARGV[4] the group, ARGV[5] the replica that takes what is new in hand, ” if none does.
-// Result: 1 if none of the names was known, else 0; -n if n wait already: then the delivery was refused, once for all. Then what is new.
+// Result: 1 if none of the names was known, else 0; -n if n wait already: then the delivery was refused, once for all.
+// Then what is new.
 var accept = newScript(takeNew + `
 local fresh = 1
 for i = 3, #KEYS do
@@ -76,9 +81,10 @@ func (s *Inbox) keys(in *shard, lane record.Lane, names []string) []string {
 	return keys
 }
 
-// Accept stores work under the names of its delivery, in one step, so that a delivery that comes again is no new work. Work of one lane is handed over
-// in the order in which it was accepted; this replica takes it in hand at once, if it works. If the lane is full, nothing is stored but the names, and waiting is how
-// many wait in it; else it is 0. After an error the outcome is unknown: the work may be stored.
+// Accept stores work under the names of its delivery, in one step, so that a delivery that comes again is no new work.
+// Work of one lane is handed over in the order in which it was accepted; this replica takes it in hand at once, if it
+// works. If the lane is full, nothing is stored but the names, and waiting is how many wait in it; else it is 0. After
+// an error the outcome is unknown: the work may be stored.
 func (s *Inbox) Accept(ctx context.Context, work []byte, lane record.Lane, names ...string) (fresh bool, waiting int, err error) {
 	in := s.shardOf(lane.User)
 	keys := s.keys(in, lane, names)
@@ -101,8 +107,9 @@ func (s *Inbox) First(ctx context.Context, user string, names ...string) (bool, 
 	return answer[0] == int64(1), nil
 }
 
-// Work hands over what was accepted, each lane's oldest first, until the context ends. Each piece is one replica's at a time: what a replica has in hand
-// when it dies is another's within five seconds. Nothing is handed over without Beat. A shard whose server fails holds up no other.
+// Work hands over what was accepted, each lane's oldest first, until the context ends. Each piece is one replica's at a
+// time: what a replica has in hand when it dies is another's within five seconds. Nothing is handed over without Beat.
+// A shard whose server fails holds up no other.
 func (s *Inbox) Work(ctx context.Context, handle func(*Piece)) error {
 	var one sync.Mutex
 	var all sync.WaitGroup

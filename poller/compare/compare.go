@@ -1,5 +1,5 @@
-// Package compare decides whether an attack that was read differs from what people were notified of, and how: pure functions of the stored state
-// and one observation.
+// Package compare decides whether an attack that was read differs from what people were notified of, and how: pure
+// functions of the stored state and one observation.
 package compare
 
 import (
@@ -31,14 +31,15 @@ func (o Observation) Silent() bool {
 	return !o.StillTrying && !o.Attack.Last.IsZero() && o.At.Sub(last) >= o.OngoingFor
 }
 
-// Pauses reports whether no hit was seen getting through for the attack's window, though it isn't over. One that is blocked doesn't pause: nothing gets
-// through anyway.
+// Pauses reports whether no hit was seen getting through for the attack's window, though it isn't over. One that is
+// blocked doesn't pause: nothing gets through anyway.
 func (o Observation) Pauses(last record.AttackState) bool {
 	pauses := PausesAt(last, o.Attack, o.OngoingFor)
 	return !pauses.IsZero() && !o.At.Before(pauses) && !o.Silent()
 }
 
-// PausesAt is from when on an attack pauses if no more hits are seen; zero: it doesn't, as one that only its storm's card shows.
+// PausesAt is from when on an attack pauses if no more hits are seen; zero: it doesn't, as one that only its storm's
+// card shows.
 func PausesAt(last record.AttackState, a apiclient.Attack, ongoing time.Duration) time.Time {
 	if status := a.Status(); a.Last.IsZero() || last.Grouped() || status != apiclient.StatusNotBlocked && status != apiclient.StatusPartly {
 		return time.Time{}
@@ -46,13 +47,14 @@ func PausesAt(last record.AttackState, a apiclient.Attack, ongoing time.Duration
 	return a.Last.Add(last.Window(ongoing))
 }
 
-// resumes reports whether hits are seen again after the attack was quiet, or paused. A source that is still trying alone doesn't make it resume.
+// resumes reports whether hits are seen again after the attack was quiet, or paused. A source that is still trying
+// alone doesn't make it resume.
 func (o Observation) resumes(last record.AttackState) bool {
 	return (last.Quiet || last.Paused) && o.Attack.Last.After(last.Attack.Last) && !o.Silent() && !o.Pauses(last)
 }
 
-// Event names the kind of event that an observation is, "" if it is none, given the last state of the attack (if it is known). The same observation
-// again is none. suppressed reports that it is none because the attack is muted.
+// Event names the kind of event that an observation is, "" if it is none, given the last state of the attack (if it is
+// known). The same observation again is none. suppressed reports that it is none because the attack is muted.
 func Event(last record.AttackState, known bool, o Observation) (kind record.EventKind, suppressed bool) {
 	kind = unmuted(last, known, o)
 	if kind != "" && o.Muted != nil && o.Muted() {
@@ -93,13 +95,14 @@ func unmuted(last record.AttackState, known bool, o Observation) record.EventKin
 	return ""
 }
 
-// ShowsHits reports whether hits came in the minute before the attack's card was drawn: the card says so until it is redrawn.
+// ShowsHits reports whether hits came in the minute before the attack's card was drawn: the card says so until it is
+// redrawn.
 func ShowsHits(s record.AttackState) bool {
 	return !s.Quiet && s.ObservedAt.Sub(s.Attack.Last) < RedrawAfter
 }
 
-// FiguresAt is when the figures of the attack's card were read, or found unchanged: a good poll that late would have made an event of a change.
-// Muted attacks and false positives have no events.
+// FiguresAt is when the figures of the attack's card were read, or found unchanged: a good poll that late would have
+// made an event of a change. Muted attacks and false positives have no events.
 func FiguresAt(s record.AttackState, good time.Time, muted bool) time.Time {
 	if !muted && !s.Attack.FalsePositive() && !s.ObservedAt.IsZero() && good.Sub(s.ObservedAt) >= RedrawAfter {
 		return good
@@ -107,8 +110,8 @@ func FiguresAt(s record.AttackState, good time.Time, muted bool) time.Time {
 	return s.ObservedAt
 }
 
-// appeared decides about an attack without a card. One that is known and over needs a sign of life to get one now: otherwise the second poll would
-// make events of all old attacks that the first start left out.
+// appeared decides about an attack without a card. One that is known and over needs a sign of life to get one now:
+// otherwise the second poll would make events of all old attacks that the first start left out.
 func appeared(last record.AttackState, known bool, o Observation) record.EventKind {
 	a := o.Attack
 	alive := !known || !o.Silent() || a.Last.After(last.Attack.Last) || rose(last.Attack.Hits, a.Hits) ||
@@ -141,17 +144,20 @@ func After(last record.AttackState, o Observation, kind record.EventKind) record
 	}
 	s.Revision++
 	s.History = history(last.History, o)
-	// Worse or new, and already over: that is one event, not two. A source that is still trying alone doesn't make an attack resume.
+	// Worse or new, and already over: that is one event, not two. A source that is still trying alone doesn't make an
+	// attack resume.
 	hitSince := o.Attack.Last.After(last.Attack.Last)
 	s.Quiet = o.Silent() || last.Quiet && !hitSince
 	s.Paused = !s.Quiet && (o.Pauses(s) || last.Paused && !hitSince) // by the window that the next poll goes by
 	return s
 }
 
-// stopsLatest is how old the figures of what was stopped get on a card while they grow: they are lower bounds, so older ones are no lie.
+// stopsLatest is how old the figures of what was stopped get on a card while they grow: they are lower bounds, so older
+// ones are no lie.
 const stopsLatest = 5 * time.Minute
 
-// ShowsStops reports whether a card is to show what was stopped since: the first of it at once, and again when it doubled, or after a while.
+// ShowsStops reports whether a card is to show what was stopped since: the first of it at once, and again when it
+// doubled, or after a while.
 func ShowsStops(last record.AttackState, now *record.Stopped, at time.Time) bool {
 	before, age := last.Stopped, at.Sub(last.ObservedAt)
 	switch {
@@ -166,14 +172,16 @@ func ShowsStops(last record.AttackState, now *record.Stopped, at time.Time) bool
 	return sinceHit || now.Tries() >= 2*before.Tries() || age >= stopsLatest
 }
 
-// Differs reports whether a card with then's figures is stale. Fewer hits, sources or payloads than before are an effect of sampling.
+// Differs reports whether a card with then's figures is stale. Fewer hits, sources or payloads than before are an
+// effect of sampling.
 func Differs(then, now apiclient.Attack) bool {
 	return rose(then.Hits, now.Hits) || rose(then.SourceCount, now.SourceCount) || rose(then.Payloads, now.Payloads) ||
 		now.Last.After(then.Last) || now.Status() != then.Status() || now.FalsePositive() != then.FalsePositive() || topSource(now) != topSource(then) ||
 		answered(now) != answered(then)
 }
 
-// Turns reports whether newer figures change what the card says first. They must not wait behind those that merely grew.
+// Turns reports whether newer figures change what the card says first. They must not wait behind those that merely
+// grew.
 func Turns(then, now record.AttackState) bool {
 	return now.Attack.Status() != then.Attack.Status() || now.Attack.FalsePositive() != then.Attack.FalsePositive() || now.Paused != then.Paused
 }

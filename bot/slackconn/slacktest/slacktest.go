@@ -1,4 +1,5 @@
-// Package slacktest is Slack's end of the wire in tests: the Web API and Socket Mode links, as rough as a test wants them.
+// Package slacktest is Slack's end of the wire in tests: the Web API and Socket Mode links, as rough as a test wants
+// them.
 package slacktest
 
 import (
