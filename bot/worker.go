@@ -190,7 +190,7 @@ func (w *worker) keepCompany(ctx context.Context, req *request, p Piece) (ends f
 	telling.Go(func() {
 		if delay.Sleep(ctx, wait) == nil && !shown.Load() && inv.Actor.Via != record.ViaPager && p.Mine(ctx) {
 			line := text.Code(text.Cut(to.Invocation.Line.String(), maxLogged))
-			w.answers.send(ctx, to, say(text.New(text.Bold("Still trying"), ": ", line, ". What comes of it follows")))
+			w.answers.send(ctx, to, say(text.Lead("Still trying", ": ", line, ". What comes of it follows")))
 		}
 	})
 	return func() { cancel(); telling.Wait() }

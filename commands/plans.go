@@ -220,7 +220,7 @@ func (x *executor) carryOutChange(ctx context.Context, c *job, ch record.Change,
 func addChange(res *call.Result, ch record.Change) {
 	res.Outcome = "done"
 	res.Changes = append(res.Changes, ch)
-	line := text.New(text.Bold(ch.Does), ": ", describe.Accepted(ch))
+	line := text.Lead(ch.Does, ": ", describe.Accepted(ch))
 	if ch.Undoes == "" {
 		line = text.New(line, ". ", text.Code(cmp.Or(ch.Extends, ch.ID)), ", by ", describe.MadeBy(ch))
 		if !ch.Until.IsZero() {
@@ -290,7 +290,7 @@ func partlyDone(all int, res call.Result, failed []error) error {
 		words = text.New(words, refused.Text, ".\n")
 	}
 	if len(failed) < all {
-		words = text.New(text.Bold("Failed in part. "), words)
+		words = text.Lead("Failed in part. ", words)
 	}
 	return &refusal.Refusal{Kind: refusal.ErrService, Text: words, Titled: true, Cause: errors.Join(failed...)}
 }

@@ -16,7 +16,7 @@ import (
 // FirstStart is the message after an account's first poll.
 func FirstStart(a *call.Account, first record.FirstStartFacts, p policy.Policy, whoMay text.Text) Message {
 	lines := []text.Text{
-		text.New(text.Bold("wafbot watches "+a.Name), " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.Duration(a.Lookback)),
+		text.Lead("wafbot watches "+a.Name, " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.Duration(a.Lookback)),
 		text.New("It is ", p.Describe()),
 		text.New("Who may act: ", whoMay),
 	}
@@ -46,7 +46,7 @@ func goingOn(first record.FirstStartFacts) string {
 // Unreachable says that the WAF API can't be read, why, and how to fix it.
 func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
 	lines := []text.Text{
-		text.New(text.Bold("WAF API unreachable: wafbot can't see "+a.Name), " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
+		text.Lead("WAF API unreachable: wafbot can't see "+a.Name, " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
 	}
 	if f.Fix != "" {
 		lines = append(lines, text.New("To fix it: ", f.Fix))
@@ -67,7 +67,7 @@ func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
 	if f.Why != "" {
 		what, why, over = "wafbot couldn't see "+a.Name, ": "+f.Why, ". It sees again"
 	}
-	lines := []text.Text{text.New(text.Bold(what), " from ", f.From, " to ", f.To, " (", text.Duration(long), ")", why, over)}
+	lines := []text.Text{text.Lead(what, " from ", f.From, " to ", f.To, " (", text.Duration(long), ")", why, over)}
 	if long > a.Lookback {
 		lines = append(lines, text.New("What was over before ", f.To.Add(-a.Lookback), " is not known: wafbot reads the last ", text.Duration(a.Lookback)))
 	}
@@ -75,7 +75,7 @@ func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
 	grouped := ""
 	if f.Grouped > 0 {
 		grouped = fmt.Sprintf("%d in a storm's card, ", f.Grouped)
-		lines = append(lines, text.New(text.Bold("Began meanwhile, and grouped in a storm's card"), ": ", f.Grouped))
+		lines = append(lines, text.Lead("Began meanwhile, and grouped in a storm's card", ": ", f.Grouped))
 	}
 	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount)...)
 	notice := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.Duration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
@@ -92,7 +92,7 @@ func gapLines(a *call.Account, title string, first []apiclient.Attack, count int
 	if count == 0 {
 		return nil
 	}
-	lines := []text.Text{text.New(text.Bold(title), ": ", count)}
+	lines := []text.Text{text.Lead(title, ": ", count)}
 	for _, attack := range first {
 		kind := ""
 		if attack.Incident() {
@@ -118,7 +118,7 @@ func timeOr(t time.Time) any {
 func PagerUnreachable(a *call.Account, fault record.PagerFault) Message {
 	why := fmt.Sprintf("%s (route %s)", fault.Why, fault.Route)
 	lines := []text.Text{
-		text.New(text.Bold("The pager of "+a.Name+" can't be called: no page is sent"), ". Why: ", text.Sanitize(why, 2*text.MaxPath)),
+		text.Lead("The pager of "+a.Name+" can't be called: no page is sent", ". Why: ", text.Sanitize(why, 2*text.MaxPath)),
 		text.New("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: acknowledge what waits, or page by other means"),
 	}
@@ -130,8 +130,9 @@ func PagerUnreachable(a *call.Account, fault record.PagerFault) Message {
 func ForeignRecords(a *call.Account, came record.ForeignFacts) Message {
 	what := "The WAF API answers for " + a.Name + " with records of other clients"
 	lines := []text.Text{
-		text.New(text.Bold(what), ": ", came.Records, " so far. They are left out, nothing is changed because of them, and ",
+		text.Lead(what, ": ", came.Records, " so far. They are left out, nothing is changed because of them, and ",
 			"no attack counts as over by a poll that held some. The account's own attacks are still watched"),
+
 		text.New("Tell the service's support: others may see this account's records, too. wafbot says this once a day at most"),
 	}
 	return notified(what, mentioning(lines, a.Ops()))
@@ -141,13 +142,14 @@ func ForeignRecords(a *call.Account, came record.ForeignFacts) Message {
 func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 	if facts.Unreadable {
 		return Lines([]text.Text{
-			text.New(text.Bold(account+": wafbot can't rebuild its state"), ": it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
+			text.Lead(account+": wafbot can't rebuild its state", ": it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
 				" (in a private channel ", text.Code("groups:history"), ")"),
+
 			text.New("If its store (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", text.Code("wafbot doctor"), " says how to fix it"),
 		}, nil)
 	}
 	lines := []text.Text{
-		text.New(text.Bold(account+": wafbot's store (Redis) was emptied"), ". Read back from this channel: ", text.Count(facts.Cards, "card"), ", ",
+		text.Lead(account+": wafbot's store (Redis) was emptied", ". Read back from this channel: ", text.Count(facts.Cards, "card"), ", ",
 			text.Count(facts.InForce, "mitigation"), " in force with their ends and undo"),
 	}
 	if facts.Listed > 0 {
@@ -166,7 +168,7 @@ func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 		}
 		lines = append(lines, line)
 	}
-	lines = append(lines, text.New(text.Bold("Lost"), ": clicks that were not yet carried out (click again), requests that waited for approval (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (", text.Code("protect"), " it again), and the audit log but for its copy on standard output"))
+	lines = append(lines, text.Lead("Lost", ": clicks that were not yet carried out (click again), requests that waited for approval (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (", text.Code("protect"), " it again), and the audit log but for its copy on standard output"))
 	return Lines(lines, nil)
 }
 

@@ -174,5 +174,5 @@ func Ask(r *refusal.Refusal) Message {
 
 // DoctorTest is the test card of `wafbot doctor --post`. It mentions no one.
 func DoctorTest(of string) Message {
-	return Lines([]text.Text{text.New(text.Bold("Test by wafbot doctor: "), of, " arrives here. Nothing happened, nothing is to be done.")}, nil)
+	return Lines([]text.Text{text.Lead("Test by wafbot doctor: ", of, " arrives here. Nothing happened, nothing is to be done.")}, nil)
 }

@@ -108,7 +108,7 @@ func (c Card) state() (sign string, words text.Text) {
 	if h.Review && c.is(headline.Mitigated, headline.Ended, headline.Blocked) {
 		sign = "🔶"
 	}
-	return sign, text.New(text.Bold(h.Words()))
+	return sign, text.Lead(h.Words())
 }
 
 // is reports whether the card is in one of these states.

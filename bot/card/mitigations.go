@@ -131,7 +131,7 @@ func (c Card) mitigations(offered advice.Advice, done []mitigation, most int) (l
 		l.say(0, m.sign, " ", m.does)
 		says, by := text.New(m.says), text.New(m.by)
 		if m.sign == fails {
-			says = text.New(text.Bold(m.says))
+			says = text.Lead(m.says)
 			if i == 0 && len(offered.Suggestions) > 0 && c.gettingThrough() {
 				by = text.New(by, ". Next: ", offered.Suggestions[0].Label)
 			}

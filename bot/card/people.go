@@ -143,7 +143,7 @@ func (p Page) text(clock func(time.Time) any) text.Text {
 	case !p.PagedAt.IsZero():
 		return text.New("paged at ", clock(p.PagedAt))
 	case p.Fault != "":
-		return text.New(text.Bold("not paged"), ": ", text.Sanitize(p.Fault, maxPart*2))
+		return text.Lead("not paged", ": ", text.Sanitize(p.Fault, maxPart*2))
 	}
 	return nil
 }

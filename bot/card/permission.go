@@ -24,7 +24,7 @@ const (
 
 // PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can fix it, what is due meanwhile.
 func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
-	head := mentioning([]text.Text{text.New(text.Bold("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}, a.Ops())
+	head := mentioning([]text.Text{text.Lead("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name, " since ", t.Since, " (", t.Status, ")")}, a.Ops())
 	if !t.GoesOn() {
 		head = []text.Text{text.New("Over since ", t.Until, ": wafbot had lost its WAF permission on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
 	}
@@ -79,7 +79,7 @@ func refusedLines(a *call.Account, r record.RefusedChange, changes []record.Chan
 	if r.Half {
 		what = "Only partly done: "
 	}
-	head := text.New(text.Bold(what+r.Does), ", asked by ", text.Sanitize(r.By.Name, maxNoticeName), " ", r.At)
+	head := text.Lead(what+r.Does, ", asked by ", text.Sanitize(r.By.Name, maxNoticeName), " ", r.At)
 	if i := slices.IndexFunc(changes, func(ch record.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == record.ViaClock {
 		head = change.DueLine(a, changes[i], now)
 	}
@@ -107,7 +107,7 @@ func dueLines(a *call.Account, t record.PermissionLoss, changes []record.Change,
 
 // PermissionBack says that the service takes changes again.
 func PermissionBack(a *call.Account, t record.PermissionLoss) Message {
-	lines := []text.Text{text.New(text.Bold("wafbot can change "+a.Name+" again"), " since ", t.Until)}
+	lines := []text.Text{text.Lead("wafbot can change "+a.Name+" again", " since ", t.Until)}
 	for _, r := range t.Refused {
 		next := "Ask again if it is still wanted"
 		if r.By.Via == record.ViaClock {

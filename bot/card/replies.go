@@ -16,7 +16,7 @@ import (
 // Course is the reply when an attack went quiet, with its figures and what was done.
 func Course(s call.Situation, course []record.HitPoint) Message {
 	attack := s.Attack
-	line := text.New(text.Bold("Quiet"), " since ", attack.Last)
+	line := text.Lead("Quiet", " since ", attack.Last)
 	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
 		line = text.New(line, ", after ", text.Duration(long))
 	}
@@ -32,15 +32,15 @@ func Course(s call.Situation, course []record.HitPoint) Message {
 func Worse(a *call.Account, n record.Event) Message {
 	c := n.Changed()
 	id, hits := record.AttackID(a.Name, c.Attack.ID), c.Attack.Hits.String()+" hits"
-	lead, what, about := "WORSE, ", text.New(text.Bold("It got worse: "), describe.StatusName(c.Attack), ", ", hits), describe.Attack(a, c.Attack, n.At)
+	lead, what, about := "WORSE, ", text.Lead("It got worse: ", describe.StatusName(c.Attack), ", ", hits), describe.Attack(a, c.Attack, n.At)
 	turn := "got worse"
 	switch n.Kind {
 	case record.Resumed:
 		turn = "resumed"
-		lead, what = "RESUMED, ", text.New(text.Bold("It resumed"), " ", c.Attack.Last, ": ", describe.StatusName(c.Attack), ", ", hits, ". An acknowledgement from before counts no longer")
+		lead, what = "RESUMED, ", text.Lead("It resumed", " ", c.Attack.Last, ": ", describe.StatusName(c.Attack), ", ", hits, ". An acknowledgement from before counts no longer")
 	case record.BecameIncident:
 		lead = "INCIDENT now, "
-		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, 60)), ". Assume data was read")
+		what = text.Lead("It worked: this attack is an INCIDENT now", ", vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, 60)), ". Assume data was read")
 	}
 	notice := fmt.Sprintf("%s%s: %s on %s, %s, %s. %s", lead, describe.StatusName(c.Attack), typeName(c.Attack, 20), text.Sanitize(a.AppName(c.Attack.App), 20),
 		hits, describe.Figure(c.Attack.SourceCount, "source"), describe.Where(c.Attack)) // hostile text stands last
@@ -48,7 +48,7 @@ func Worse(a *call.Account, n record.Event) Message {
 		situation := call.Situation{Account: a, ID: id, Attack: c.Attack, Storm: s, Now: n.At}
 		h := headline.Of(headline.Facts{Situation: situation})
 		state := headline.StormState(h.State, *s)
-		what, about = text.New(text.Bold("The storm "+turn+": "), state, ", ", hits), headline.Line(situation, h)
+		what, about = text.Lead("The storm "+turn+": ", state, ", ", hits), headline.Line(situation, h)
 		notice = fmt.Sprintf("Storm %s: %s on %s, %s", turn, state, text.Sanitize(describe.Applications(*s, a), 40), hits)
 	}
 	msg := notified(notice, mentioning([]text.Text{what, about}, c.Mention))
@@ -58,9 +58,9 @@ func Worse(a *call.Account, n record.Event) Message {
 
 // MovedLine says where an attack's card is now.
 func MovedLine(a *call.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
-	what := text.New(text.Bold("Storm"))
+	what := text.Lead("Storm")
 	if shown.Storm == nil {
-		what = text.New(text.Bold(describe.KindName(shown.Attack)), " · ", describe.TypeName(shown.Attack.Type))
+		what = text.Lead(describe.KindName(shown.Attack), " · ", describe.TypeName(shown.Attack.Type))
 	}
 	return text.New(what, " · ", a.AppName(shown.Attack.App), " ", text.Code(attack), ": its card is in ", text.Channel(to.Channel), " now: ", text.Link{Label: "open it", URL: link})
 }
@@ -76,7 +76,7 @@ func Moved(a *call.Account, attack string, line text.Text) Message {
 
 // Stale is the reply under a card that has a successor and can't be edited.
 func Stale(line text.Text) Message {
-	note := text.New(text.Bold("This card is out of date"), ", and Slack doesn't let it be edited any more. Its buttons still do what they say")
+	note := text.Lead("This card is out of date", ", and Slack doesn't let it be edited any more. Its buttons still do what they say")
 	return Lines([]text.Text{note, line}, nil)
 }
 
@@ -85,7 +85,7 @@ func HandoverLines(said record.Triage) []text.Text {
 	o := said.Owner
 	line := text.New(text.User(o.ID), ": ", text.Sanitize(o.By.Name, text.MaxField), " hands this attack over to you")
 	if o.Is(o.By) {
-		line = text.New(text.Bold(text.Sanitize(o.Name, text.MaxField)), " takes this attack over")
+		line = text.Lead(text.Sanitize(o.Name, text.MaxField), " takes this attack over")
 		if o.From != "" {
 			line = text.New(line, " from ", text.User(o.From))
 		}
@@ -131,7 +131,7 @@ func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text
 	what := text.New(taken, text.Plural(int64(taken), " attack"), " of ", text.Bold(n.Account))
 	line := text.New(text.User(now.ID), ": ", text.Sanitize(cmp.Or(now.By.Name, now.By.ID), maxNoticeName), " hands ", what, " over to you")
 	if now.Is(now.By) {
-		line = text.New(text.Bold(text.Sanitize(now.Name, maxNoticeName)), " takes over ", what)
+		line = text.Lead(text.Sanitize(now.Name, maxNoticeName), " takes over ", what)
 	}
 	lines = append(lines, line)
 	for _, who := range slices.Sorted(maps.Keys(from)) {

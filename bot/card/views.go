@@ -87,7 +87,7 @@ func MoreView(head text.Text, groups []advice.Group, left text.Text, m ViewMeta)
 	blocks := sections([]text.Text{head}, maxTogether/4)
 	var maker buttonMaker
 	for _, g := range groups {
-		blocks = append(blocks, section(mrkdwn(text.New(text.Bold(g.Title))), nil))
+		blocks = append(blocks, section(mrkdwn(text.Lead(g.Title)), nil))
 		for _, s := range g.Do {
 			line, button := text.New(s.Stops), maker.suggestion(s)
 			if button == nil {

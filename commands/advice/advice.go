@@ -34,7 +34,7 @@ func Advise(s call.Situation) Advice {
 	case s.Storm != nil:
 		a.denyInStorm(s)
 	case s.Attack.FalsePositive():
-		a.note(text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and no one is called while it is"))
+		a.note(text.Lead("Marked as a false positive", " at the service: no mitigation is advised, and no one is called while it is"))
 	case s.Attack.Status() == apiclient.StatusBlocked:
 		a.note(text.New("The WAF blocks all hits: there is nothing to add"))
 	case WatchedOnly(s):

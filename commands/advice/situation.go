@@ -66,7 +66,7 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 			continue
 		}
 		seen = append(seen, e.ID)
-		line := text.New(text.Bold(text.Sanitize(own.Name, text.MaxField/2)+" IS DENIED"), where, describe.Until(e.Expires), ": customers may be shut out")
+		line := text.Lead(text.Sanitize(own.Name, text.MaxField/2)+" IS DENIED", where, describe.Until(e.Expires), ": customers may be shut out")
 		if s.Policy.ChangesNow() == policy.ChangesOff {
 			lines = append(lines, text.New(line, ". Take ", text.Code(describe.Sources(*e)), " off the denylist in the service's console"))
 			continue

@@ -12,7 +12,7 @@ import (
 
 // noStormDeny says what stops a storm that no one denial does.
 func noStormDeny(s call.Situation) []text.Text {
-	lines := []text.Text{text.New(text.Bold("No one deny stops this."), " ", text.Bold("What can:"), " a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
+	lines := []text.Text{text.Lead("No one deny stops this.", " ", text.Bold("What can:"), " a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
 	method, place, ok := stormPlace(s)
 	if !ok || WatchedOnly(s) {
 		return lines

@@ -124,7 +124,7 @@ func Note(c *call.Call) text.Text {
 	if c.Policy.ChangesNow() != policy.ChangesOn {
 		return text.New("It would need approval first: ", Reasons(c.Needs))
 	}
-	return text.New(text.Bold("It needs approval first"), ": ", Reasons(c.Needs), ". It waits for ", text.Duration(c.Policy.ApprovalTimeout), ", and nothing is sent before")
+	return text.Lead("It needs approval first", ": ", Reasons(c.Needs), ". It waits for ", text.Duration(c.Policy.ApprovalTimeout), ", and nothing is sent before")
 }
 
 // WaitingLines answer who has asked, or asks again.
@@ -132,7 +132,7 @@ func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	if !q.Waits(c.Now) {
 		return []text.Text{describe.Approval(q, c.Now)}
 	}
-	first := text.New(text.Bold("Waiting for approval"), ": ", q.Does, ". ", text.Code(q.ID))
+	first := text.Lead("Waiting for approval", ": ", q.Does, ". ", text.Code(q.ID))
 	if q.ID != record.RequestID(q.Account, c.ID) {
 		first = text.New(first, ", asked already by ", q.Asker.Name, " at ", q.At)
 	}

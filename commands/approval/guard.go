@@ -204,7 +204,7 @@ func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 	if len(warned.Warnings) == 0 && !confirm {
 		return nil
 	}
-	words := text.New(text.Bold(warned.Does), "?")
+	words := text.Lead(warned.Does, "?")
 	if len(warned.Warnings) > 0 {
 		words = text.New(words, " Before you do:")
 	}

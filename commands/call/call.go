@@ -134,7 +134,7 @@ func (res Result) WithOutcome() Result {
 		return res
 	}
 	res.Lines = slices.Clone(res.Lines)
-	res.Lines[0] = text.New(text.Bold(word), ". ", res.Lines[0])
+	res.Lines[0] = text.Lead(word, ". ", res.Lines[0])
 	return res
 }
 
@@ -203,5 +203,5 @@ func ForPeople(inv Invocation, err error) (words text.Text, fault bool) {
 	if refused, ok := errors.AsType[*refusal.Refusal](err); ok {
 		return refused.All(), false
 	}
-	return text.New(text.Bold("Failed"), ": something went wrong inside wafbot. Its log says what, under the reference ", text.Code(inv.RequestID())), true
+	return text.Lead("Failed", ": something went wrong inside wafbot. Its log says what, under the reference ", text.Code(inv.RequestID())), true
 }

@@ -98,7 +98,7 @@ func (p *Pager) Table(titles []string, n int, line func(i int) text.Text) []text
 		if i > 0 {
 			head = append(head, text.New(text.Cell(" "))...)
 		}
-		head = append(head, text.New(text.Bold(title))...)
+		head = append(head, text.Lead(title)...)
 	}
 	return append([]text.Text{text.Row(head)}, lines...)
 }

@@ -23,7 +23,7 @@ var ErrOutcomeUnknown = errors.New("outcome unknown")
 // Unsaved is the answer for a change that was sent and could not be stored: the same delivery, or the same line, finds
 // it begun.
 func Unsaved(ch record.Change, err error) error {
-	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err), Text: text.New(text.Bold(ch.Does),
+	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err), Text: text.Lead(ch.Does,
 		": sent to the service, but ", refusal.Store(err), ", so what came of it isn't written down. Ask the same again: wafbot verifies before it sends")}
 }
 
@@ -46,13 +46,13 @@ func Failure(c record.Change) text.Text {
 	case c.Fault == "":
 		return nil
 	case c.State == record.StateHalf && c.Parent() == "":
-		return text.New(text.Bold("Failed in part: "+c.Does), ": ", c.Fault, perSource(c), ". ", text.Code("undo "+c.ID), " undoes what was done")
+		return text.Lead("Failed in part: "+c.Does, ": ", c.Fault, perSource(c), ". ", text.Code("undo "+c.ID), " undoes what was done")
 	case c.State == record.StateHalf:
-		return text.New(text.Bold("Failed in part: "+c.Does), ": ", c.Fault, perSource(c), ". Ask the same again: what is done already is left as it is")
+		return text.Lead("Failed in part: "+c.Does, ": ", c.Fault, perSource(c), ". Ask the same again: what is done already is left as it is")
 	case c.State == record.StateBegun:
-		return text.New(text.Bold("Failed, or perhaps done: "+c.Does), ": ", c.Fault, ". Ask the same again: wafbot verifies before it sends")
+		return text.Lead("Failed, or perhaps done: "+c.Does, ": ", c.Fault, ". Ask the same again: wafbot verifies before it sends")
 	}
-	return text.New(text.Bold("Failed: "+c.Does), ": ", c.Fault)
+	return text.Lead("Failed: "+c.Does, ": ", c.Fault)
 }
 
 // perSource says for which sources a change of lists was done, and for which not, with the sentence's end before it;
@@ -135,9 +135,9 @@ func DoneAlready(c record.Change, p call.Plan) text.Text {
 
 // DryRun says what would be sent.
 func DryRun(ch record.Change, p call.Plan) []text.Text {
-	lines := []text.Text{text.New(text.Bold("Dry run"), ": ", p.Does, ". Nothing was sent; it would work ", p.When)}
+	lines := []text.Text{text.Lead("Dry run", ": ", p.Does, ". Nothing was sent; it would work ", p.When)}
 	if len(ch.Steps) == 0 {
-		lines = []text.Text{text.New(text.Bold("Dry run"), ": ", p.Does, ". Nothing was changed")}
+		lines = []text.Text{text.Lead("Dry run", ": ", p.Does, ". Nothing was changed")}
 	}
 	for _, s := range ch.Steps {
 		lines = append(lines, text.New("• ", text.Code(describe.Step(s))))

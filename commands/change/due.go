@@ -108,7 +108,7 @@ func DueLine(a *call.Account, ch record.Change, now time.Time) text.Text {
 		if old := slices.IndexFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule && s.Done }); old >= 0 {
 			to = text.Sanitize(ch.Steps[old].Rule.Mode, text.MaxField)
 		}
-		what = text.New(text.Bold(describe.ModeApp(a, app) + " should return to " + to))
+		what = text.Lead(describe.ModeApp(a, app) + " should return to " + to)
 	}
 	if now.Before(ch.Until) {
 		return text.New(what, " at ", ch.Until, ": it can't as long as this lasts")
@@ -170,7 +170,7 @@ func FailureReason(err error) string {
 // OverdueLines say that a change still holds whose end is past, and what to do by hand.
 func OverdueLines(a *call.Account, ch record.Change, now time.Time) []text.Text {
 	lines := []text.Text{
-		text.New(text.Bold("OVERDUE on "+a.Name+": "), DueLine(a, ch, now)),
+		text.Lead("OVERDUE on "+a.Name+": ", DueLine(a, ch, now)),
 		text.New("Why: ", ch.Late.Why, ". wafbot tries again each minute, and says when it is done"),
 	}
 	for _, s := range inverse(ch) {
@@ -181,14 +181,14 @@ func OverdueLines(a *call.Account, ch record.Change, now time.Time) []text.Text 
 
 // EndedLateLine says that an end was brought about after all.
 func EndedLateLine(ch record.Change) text.Text {
-	return text.New(text.Bold("Done after all"), ", due at ", ch.Late.Due, ": ", describe.Change(ch, nil))
+	return text.Lead("Done after all", ", due at ", ch.Late.Due, ": ", describe.Change(ch, nil))
 }
 
 // EndingLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by itself. When people can't be asked
 // before it has ended, they say that it has.
 func EndingLines(ch record.Change, now time.Time) []text.Text {
 	if !now.Before(ch.Until) {
-		return []text.Text{text.New(text.Bold(ch.Does), " ended at ", ch.Until, " while the attack went on"), text.New("The question could not be posted before: nothing of it holds any more")}
+		return []text.Text{text.Lead(ch.Does, " ended at ", ch.Until, " while the attack went on"), text.New("The question could not be posted before: nothing of it holds any more")}
 	}
 	why := text.New("Then it is over, unless it is extended")
 	switch {
@@ -198,7 +198,7 @@ func EndingLines(ch record.Change, now time.Time) []text.Text {
 	default:
 		why = text.New("wafbot extends it by itself if it keeps trying, which it didn't lately")
 	}
-	return []text.Text{text.New(text.Bold(ch.Does), " ends at ", ch.Until, " and the attack goes on"), why}
+	return []text.Text{text.Lead(ch.Does, " ends at ", ch.Until, " and the attack goes on"), why}
 }
 
 // RenewalLength is by how much wafbot prolongs the change while its source still tries: by its own length, as far as it may; 0: not at all.

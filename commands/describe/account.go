@@ -52,7 +52,7 @@ func Mute(m record.Mute) text.Text {
 
 // Outage says when an account was not watched, and why.
 func Outage(s record.Outage) text.Text {
-	words := text.New(text.Bold("Not watched"), " from ", s.From)
+	words := text.Lead("Not watched", " from ", s.From)
 	if s.Until.IsZero() {
 		words = text.New(words, ", and still is")
 	} else {

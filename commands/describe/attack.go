@@ -34,9 +34,9 @@ func AttackMeant(a *call.Account, attack apiclient.Attack) text.Text {
 func kind(attack apiclient.Attack) text.Text {
 	switch name := TypeName(text.Sanitize(attack.Type, text.MaxField)); {
 	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
-		return text.New(text.Bold("Storm"), " of attacks")
+		return text.Lead("Storm", " of attacks")
 	case attack.Incident():
-		return text.New(text.Bold("INCIDENT"), " ", name)
+		return text.Lead("INCIDENT", " ", name)
 	default:
 		return text.New(name)
 	}

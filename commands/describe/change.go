@@ -129,7 +129,7 @@ func Begun(ch record.Change) text.Text {
 	case i < 0:
 		return text.New("in progress")
 	case ch.Fault != "":
-		return text.New(text.Bold("outcome unknown"), " since ", ch.Steps[i].SentAt, ": ", ch.Fault)
+		return text.Lead("outcome unknown", " since ", ch.Steps[i].SentAt, ": ", ch.Fault)
 	}
 	return text.New("sent ", ch.Steps[i].SentAt, ", being verified")
 }

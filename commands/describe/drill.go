@@ -10,8 +10,8 @@ import (
 // Drill says of each test card of a drill who acknowledged it, and what the drill didn't try. It mentions no one.
 func Drill(d record.Drill, now time.Time) []text.Text {
 	asker := text.Sanitize(d.By.Name, text.MaxField)
-	lines := []text.Text{text.New(text.Bold("Drill of "+d.Account), ", asked for by ", asker, " at ", d.At)}
-	nobody, pagers := text.New(text.Bold("nobody acknowledged it within "+text.Duration(record.DrillFor))), 0
+	lines := []text.Text{text.Lead("Drill of "+d.Account, ", asked for by ", asker, " at ", d.At)}
+	nobody, pagers := text.Lead("nobody acknowledged it within "+text.Duration(record.DrillFor)), 0
 	if d.Waits(now) {
 		nobody = text.New("nobody has acknowledged it yet")
 	}
@@ -31,7 +31,7 @@ func Drill(d record.Drill, now time.Time) []text.Text {
 		who := text.Bold(text.Sanitize(c.By.Name, text.MaxField))
 		lines = append(lines, text.New(line, ": acknowledged by ", who, " after ", text.Duration(c.After)))
 	}
-	left := text.New(text.Bold("Not tried: "), "denying and undoing, approval, storms")
+	left := text.Lead("Not tried: ", "denying and undoing, approval, storms")
 	switch {
 	case pagers == 0:
 		left = text.New(left, ", and a pager: no route has one")

@@ -24,7 +24,7 @@ func Shared(t grammar.Target, seen record.SourceActivity) text.Text {
 
 // RulesLocked warns that the service may refuse changes of rules.
 func RulesLocked(at time.Time) text.Text {
-	return text.New(text.Bold("The service's rules are locked"), ", as it said at ", at, ": patches, modes and other rules may be refused for some minutes")
+	return text.Lead("The service's rules are locked", ", as it said at ", at, ": patches, modes and other rules may be refused for some minutes")
 }
 
 // BusiestShared is the busiest of the sources in a target that are likely many people's.

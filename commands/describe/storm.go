@@ -84,17 +84,17 @@ func Tallies(s record.Storm, a *call.Account, policy policy.Policy, sources apic
 	if none := s.FalsePositives; none > 0 {
 		status = text.Join([]text.Text{status, text.New(text.Number(none), " marked as ", text.Plural(int64(none), "false positive"))}, " · ")
 	}
-	lines := []text.Text{text.New(text.Bold("By status:"), " ", status)}
+	lines := []text.Text{text.Lead("By status:", " ", status)}
 	if len(s.Types) > 0 {
-		lines = append(lines, text.New(text.Bold("By type:"), " ", tally(s.Types, of, func(t string) text.Text { return text.New(TypeName(text.Sanitize(t, text.MaxField))) })))
+		lines = append(lines, text.Lead("By type:", " ", tally(s.Types, of, func(t string) text.Text { return text.New(TypeName(text.Sanitize(t, text.MaxField))) })))
 	}
 	if len(s.Apps) > 1 {
 		apps := tally(s.Apps, of, func(app int64) text.Text {
 			return text.New(text.Sanitize(a.AppName(apiclient.Known(app)), text.MaxField))
 		})
-		lines = append(lines, text.New(text.Bold("By application:"), " ", apps))
+		lines = append(lines, text.Lead("By application:", " ", apps))
 	}
-	return append(lines, text.New(text.Bold("By source:"), " ", sourcesTally(s, policy, sources)))
+	return append(lines, text.Lead("By source:", " ", sourcesTally(s, policy, sources)))
 }
 
 // countedByStatus is how many of its attacks are counted by status, type and application: those that are still stored and aren't marked as false

@@ -38,7 +38,7 @@ func Unacknowledged(k record.Triage, through bool) text.Text {
 	if k.Lapsed == nil {
 		return text.New("Unacknowledged")
 	}
-	words := text.New(text.Bold(text.Sanitize(k.Lapsed.Name, text.MaxField)), "'s acknowledgement lapsed after ", text.Duration(k.UnackedAt.Sub(k.Lapsed.Since).Truncate(time.Minute)))
+	words := text.Lead(text.Sanitize(k.Lapsed.Name, text.MaxField), "'s acknowledgement lapsed after ", text.Duration(k.UnackedAt.Sub(k.Lapsed.Since).Truncate(time.Minute)))
 	if through {
 		words = text.New(words, "; still getting through")
 	}

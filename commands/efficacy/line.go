@@ -28,7 +28,7 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 		return text.New(head, ": at least ", text.Number(t.Stopped.N), " stopped, ", gotThrough(t))
 	case record.NotWorking:
 		if t.Stopped.N > 0 {
-			return text.New(text.Bold("NO LONGER working"), ": the last was stopped ", t.Stopped.Last, ", ", throughAgain(t))
+			return text.Lead("NO LONGER working", ": the last was stopped ", t.Stopped.Last, ", ", throughAgain(t))
 		}
 		return text.New(head, ": ", gotThrough(t))
 	case record.EfficacyUnknown:
@@ -46,13 +46,13 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 func Head(s call.Situation, c record.Change) text.Text {
 	switch head := finding(s.Efficacy[c.ID]); {
 	case replaced(s, c):
-		return text.New(text.Bold("replaced"))
+		return text.Lead("replaced")
 	case Gone(s, c):
-		return text.New(text.Bold("no longer in force"))
+		return text.Lead("no longer in force")
 	case unwatched(s, c):
-		return text.New(text.Bold(heads[record.EfficacyUnknown]))
+		return text.Lead(heads[record.EfficacyUnknown])
 	case head != "":
-		return text.New(text.Bold(head))
+		return text.Lead(head)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func withEarlierEnd(s call.Situation, c record.Change, line text.Text) text.Text
 	if end.IsZero() {
 		return line
 	}
-	short := text.New(text.Bold("shortened"), " at the service: it ends ", end)
+	short := text.Lead("shortened", " at the service: it ends ", end)
 	if len(line) == 0 {
 		return short
 	}
@@ -170,11 +170,11 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 	}
 	switch {
 	case len(back) > 0:
-		return text.New(text.Bold("sources came back"), ": ", naming(back))
+		return text.Lead("sources came back", ": ", naming(back))
 	case len(stillTried) > 0:
-		return text.New(text.Bold("sources kept trying to the end"), ": ", naming(stillTried))
+		return text.Lead("sources kept trying to the end", ": ", naming(stillTried))
 	}
-	line := text.New(text.Bold(finding(e)), ": stops ", stopped, " of ", text.Count(len(keys), "source"))
+	line := text.Lead(finding(e), ": stops ", stopped, " of ", text.Count(len(keys), "source"))
 	if stopped > 0 {
 		line = text.New(line, " (at least ", text.Count(hits, "hit"), ")")
 	}
@@ -195,11 +195,11 @@ func Line(s call.Situation, c record.Change) text.Text {
 	line := seen(s, c)
 	switch ended := c.State == record.StateDone && !c.InForce(s.Now); {
 	case c.Overdue(s.Now):
-		return text.New(text.Bold("should have ended"), ", and is tried each minute")
+		return text.Lead("should have ended", ", and is tried each minute")
 	case ended && len(line) > 0:
-		return text.New(text.Bold("ended"), ", ", line)
+		return text.Lead("ended", ", ", line)
 	case ended:
-		return text.New(text.Bold("ended"))
+		return text.Lead("ended")
 	}
 	return withEarlierEnd(s, c, line)
 }
@@ -215,15 +215,15 @@ func seen(s call.Situation, c record.Change) text.Text {
 	case c.Expired(s.Now) && e.Finding != record.SourceReturned:
 		return nil
 	case replaced(s, c):
-		return text.New(text.Bold("replaced"), " by a later change")
+		return text.Lead("replaced", " by a later change")
 	case e.Finding == record.NotWorking:
 		return text.New(line, ". Likely: ", text.Join(likelyReasons(s, c), "; "))
 	case Gone(s, c):
-		return text.New(text.Bold("no longer in force"), ": it was removed or changed at the service")
+		return text.Lead("no longer in force", ": it was removed or changed at the service")
 	case unwatched(s, c):
-		return text.New(text.Bold(heads[record.EfficacyUnknown]), ": it was due ", c.At.Add(delaysOf(c).works), ", and it was not observed since")
+		return text.Lead(heads[record.EfficacyUnknown], ": it was due ", c.At.Add(delaysOf(c).works), ", and it was not observed since")
 	case e.Finding == record.EfficacyUnknown && aimedElsewhere(s, c):
-		return text.New(text.Bold(finding(e)), ": ", notHere(s, c), ", and nothing was seen there")
+		return text.Lead(finding(e), ": ", notHere(s, c), ", and nothing was seen there")
 	case len(why) > 0:
 		return text.New(line, ". Likely: ", text.Join(why, "; "))
 	case e.Finding == record.EfficacyUnknown && unlisted(s, c):
@@ -234,7 +234,7 @@ func seen(s call.Situation, c record.Change) text.Text {
 
 // FailureLines say that a change does nothing though it should, and why that may be, or that what it denied came back.
 func FailureLines(s call.Situation, c record.Change) []text.Text {
-	lines := []text.Text{text.New(text.Bold(c.Does), ": ", observed(s.Efficacy[c.ID], c, s.Account.OngoingFor))}
+	lines := []text.Text{text.Lead(c.Does, ": ", observed(s.Efficacy[c.ID], c, s.Account.OngoingFor))}
 	if s.Efficacy[c.ID].Finding == record.NotWorking {
 		lines = append(lines, text.New("Likely: ", text.Join(likelyReasons(s, c), "; ")))
 	}

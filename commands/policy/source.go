@@ -101,7 +101,7 @@ func (p Policy) BrokenSources() []text.Text {
 	var lines []text.Text
 	for _, s := range p.Named() {
 		if s.Broken != "" {
-			lines = append(lines, text.New(text.Bold("Source "+text.Sanitize(s.Name, text.MaxField)), ": ", text.Code(text.Sanitize(s.File, maxFile)), " can't be read: ", s.Broken,
+			lines = append(lines, text.Lead("Source "+text.Sanitize(s.Name, text.MaxField), ": ", text.Code(text.Sanitize(s.File, maxFile)), " can't be read: ", s.Broken,
 				". What it held at ", s.ReadAt, " counts"))
 		}
 	}

@@ -112,7 +112,7 @@ func Away(err error) *Refusal {
 	next := ", and without it nothing is changed. Try again in a moment"
 	switch t := TroubleOf(err); {
 	case errors.Is(err, ErrNewer):
-		return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.New(text.Bold("Failed"), ", not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
+		return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.Lead("Failed", ", not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
 	case errors.Is(err, ErrEmptied):
 		next = ". Try again in a minute"
 	case errors.Is(err, ErrOlder):
@@ -120,5 +120,5 @@ func Away(err error) *Refusal {
 	case t.Answered:
 		next = ". Without it nothing is changed. Who runs wafbot can " + t.Fix
 	}
-	return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.New(text.Bold("Failed"), ", not done: ", Store(err), next)}
+	return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.Lead("Failed", ", not done: ", Store(err), next)}
 }

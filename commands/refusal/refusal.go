@@ -118,7 +118,7 @@ func WithOutcome(err error) error {
 	}
 	said := *refused
 	said.Titled, said.Cause = true, err // which may be more than the refusal
-	said.Text = text.New(text.Bold(word), ": ", refused.Text)
+	said.Text = text.Lead(word, ": ", refused.Text)
 	if said.Brief == nil {
 		said.Brief = refused.Text
 	}

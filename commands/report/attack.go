@@ -54,7 +54,7 @@ func Fresh(c *call.Call) (k record.KnownAttack, old []text.Text) {
 
 // worked says that an attack is an incident.
 func worked(a apiclient.Attack) text.Text {
-	return text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(a.VulnID, text.MaxField)), ". Assume data was read")
+	return text.Lead("It worked", ", says the service: vulnerability ", text.Code(text.Sanitize(a.VulnID, text.MaxField)), ". Assume data was read")
 }
 
 // sourcesLine is where an attack's hits came from, as far as the service listed it: at most so many sources, each with its remark.

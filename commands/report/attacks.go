@@ -19,7 +19,7 @@ func Together(c *call.Call) bool { return len(c.InScope) > call.ShortList }
 
 // OfAccount is a line of such a list.
 func OfAccount(account string, line text.Text) text.Text {
-	return text.New(text.Bold(account), text.Cell(" "), line)
+	return text.Lead(account, text.Cell(" "), line)
 }
 
 // attackList is what an account lists.
@@ -73,9 +73,9 @@ func ListAttacks(c *call.Call, what string, back time.Duration, f apiclient.Atta
 func (l attackList) lines(c *call.Call, what string, pages *call.Pager) []text.Text {
 	if l.err != nil {
 		words, _ := call.ForPeople(c.Invocation, l.err)
-		return []text.Text{text.New(text.Bold(l.of.Name), ": unknown: ", words)}
+		return []text.Text{text.Lead(l.of.Name, ": unknown: ", words)}
 	}
-	head := text.New(text.Bold(l.of.Name), ": ", text.Count(len(l.all), what), " in the last ", text.Duration(l.back))
+	head := text.Lead(l.of.Name, ": ", text.Count(len(l.all), what), " in the last ", text.Duration(l.back))
 	return append([]text.Text{head}, pages.Table(describe.AttackTitles(), len(l.all), func(i int) text.Text { return describe.Attack(l.of, l.all[i], l.now) })...)
 }
 
@@ -101,7 +101,7 @@ func listedTogether(c *call.Call, what string, lists []attackList, pages *call.P
 		}
 	}
 	slices.SortStableFunc(rows, func(x, y row) int { return y.attack.Last.Compare(x.attack.Last) })
-	head := text.New(text.Bold(text.Count(len(rows), what)), " in the last ", text.Duration(lists[0].back), ", in ", text.Number(with), " of ", text.Count(len(lists), "account"))
+	head := text.Lead(text.Count(len(rows), what), " in the last ", text.Duration(lists[0].back), ", in ", text.Number(with), " of ", text.Count(len(lists), "account"))
 	if n := len(unknown); n > 0 {
 		head = text.New(head, "; unknown of ", text.Number(n))
 	}

@@ -125,7 +125,7 @@ func counted(title text.Text, rows []call.Row) call.Part {
 // row names its account where there are several, and loses the buttons that the user's role does not allow.
 func (h Home) row(o Overview, words text.Text, do ...call.Suggestion) call.Row {
 	if len(h.Accounts) > 1 {
-		words = text.New(text.Bold(o.Account), " ", words)
+		words = text.Lead(o.Account, " ", words)
 	}
 	if o.Role < record.Responder {
 		do = nil
@@ -165,16 +165,16 @@ func (h Home) ongoing() (p call.Part) {
 	}
 	switch {
 	case len(all) > storms:
-		p.Title = text.New(text.Bold("Going on: "+text.Count(len(all)-storms, "attack")), ", ", text.Count(incidents, "incident"), " among them")
+		p.Title = text.Lead("Going on: "+text.Count(len(all)-storms, "attack"), ", ", text.Count(incidents, "incident"), " among them")
 		if storms > 0 {
 			p.Title = text.New(p.Title, ", and ", text.Count(storms, "storm"))
 		}
 	case storms > 0:
-		p.Title = text.New(text.Bold("Going on: " + text.Count(storms, "storm")))
+		p.Title = text.Lead("Going on: " + text.Count(storms, "storm"))
 	case len(unknown) > 0:
-		p.Title = text.New(text.Bold("Going on: unknown"))
+		p.Title = text.Lead("Going on: unknown")
 	default:
-		p.Title = text.New(text.Bold("Nothing is going on"), " (no hit in the last ", text.Duration(quietFor), ")")
+		p.Title = text.Lead("Nothing is going on", " (no hit in the last ", text.Duration(quietFor), ")")
 	}
 	if n := len(unknown); n > 0 && n < len(h.Accounts) {
 		p.Title = text.New(p.Title, ", and what goes on is unknown of ", text.Count(n, "account"))
@@ -195,7 +195,7 @@ func (h Home) ongoing() (p call.Part) {
 func unknownOf(accounts []string, why map[string]string) (lines []text.Text) {
 	all := describe.Alike(accounts, func(account string) string { return why[account] })
 	for _, said := range all[:min(maxCauses, len(all))] {
-		names := text.Enumerate(said.Accounts, maxNamed, func(a string) text.Text { return text.New(text.Bold(a)) })
+		names := text.Enumerate(said.Accounts, maxNamed, func(a string) text.Text { return text.Lead(a) })
 		lines = append(lines, text.New(names, ": what goes on is unknown: ", said.Words))
 	}
 	return lines
@@ -263,7 +263,7 @@ func (h Home) waiting() call.Part {
 			rows = append(rows, h.row(o, words, advice.Approval(r, h.Who, o.Role)...))
 		}
 	}
-	return counted(text.New(text.Bold("Waiting for approval: ")), rows)
+	return counted(text.Lead("Waiting for approval: "), rows)
 }
 
 // unsettled are the changes of which it isn't known yet whether they were done.
@@ -274,12 +274,12 @@ func (h Home) unsettled() call.Part {
 			rows = append(rows, h.row(o, describe.Row(ch, nil)))
 		}
 	}
-	return counted(text.New(text.Bold("Being carried out: ")), rows)
+	return counted(text.Lead("Being carried out: "), rows)
 }
 
 // modes are the switches that have not returned. They affect every visitor, so they stand apart.
 func (h Home) modes() call.Part {
-	return counted(text.New(text.Bold("Modes that have not returned: ")), h.changes(record.Change.SwitchesMode))
+	return counted(text.Lead("Modes that have not returned: "), h.changes(record.Change.SwitchesMode))
 }
 
 // inForce is what else of wafbot's still holds.
@@ -294,13 +294,13 @@ func (h Home) inForce() (p call.Part) {
 	rows := h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() })
 	switch {
 	case len(unknown) == len(h.Accounts):
-		p.Title = text.New(text.Bold("In force by wafbot: unknown"))
+		p.Title = text.Lead("In force by wafbot: unknown")
 	case n == 0:
-		p.Title = text.New(text.Bold("Nothing of wafbot's is in force"))
+		p.Title = text.Lead("Nothing of wafbot's is in force")
 	case len(rows)+len(unknown) == 0: // only modes
 		return p
 	default:
-		p.Title = text.New(text.Bold("In force by wafbot: "), text.Number(len(rows)))
+		p.Title = text.Lead("In force by wafbot: ", text.Number(len(rows)))
 	}
 	if n := len(unknown); n > 0 && n < len(h.Accounts) {
 		p.Title = text.New(p.Title, ", and unknown of ", text.Count(n, "account"))
@@ -337,7 +337,7 @@ func (o Overview) changeLine(ch record.Change) text.Text {
 	}
 	switch {
 	case ch.Overdue(o.Now):
-		return text.New(text.Bold("Should have ended, and is tried each minute: "), row)
+		return text.Lead("Should have ended, and is tried each minute: ", row)
 	case ch.SwitchesMode() && !ch.Until.IsZero():
 		return text.New(row, " · returns by itself")
 	}
@@ -351,7 +351,7 @@ func (h Home) muted() call.Part {
 			rows = append(rows, h.row(o, describe.Mute(m)))
 		}
 	}
-	return counted(text.New(text.Bold("Muted, incidents excepted: ")), rows)
+	return counted(text.Lead("Muted, incidents excepted: "), rows)
 }
 
 // health says what keeps wafbot from seeing or acting, and how old the oldest good poll of the other accounts is.
@@ -375,7 +375,7 @@ func (h Home) health() (p call.Part) {
 			}
 		}
 	}
-	p.Title = text.New(text.Bold("Health: "), text.Number(well), " of ", text.Count(len(h.Accounts), "account"), " watched well")
+	p.Title = text.Lead("Health: ", text.Number(well), " of ", text.Count(len(h.Accounts), "account"), " watched well")
 	if well > 0 {
 		p.Title = text.New(p.Title, ", last good poll ", describe.Ago(oldest.Health.LastGood, oldest.Now))
 	}
@@ -391,27 +391,27 @@ func (o Overview) age() time.Duration { return o.Now.Sub(o.Health.LastGood) }
 // trouble says what keeps wafbot from watching the account or from changing it.
 func (o Overview) trouble() (lines []text.Text) {
 	if h := o.Health; h != nil && h.Failing != "" {
-		line := text.New(text.Bold("WAF API unreachable: "), h.Failing, "; last good poll ", describe.Ago(h.LastGood, o.Now))
+		line := text.Lead("WAF API unreachable: ", h.Failing, "; last good poll ", describe.Ago(h.LastGood, o.Now))
 		if !h.Since.IsZero() {
 			line = text.New(line, "; so since ", h.Since)
 		}
 		lines = append(lines, line)
 	}
 	if h := o.Health; h != nil && h.Capped != "" {
-		lines = append(lines, text.New(text.Bold("Not all attacks are watched: "), h.Capped))
+		lines = append(lines, text.Lead("Not all attacks are watched: ", h.Capped))
 	}
 	if h := o.Health; h != nil && h.TooLong != "" {
-		lines = append(lines, text.New(text.Bold("Skipped, as it is too long to be read: "), h.TooLong))
+		lines = append(lines, text.Lead("Skipped, as it is too long to be read: ", h.TooLong))
 	}
 	for _, name := range o.Damaged {
-		line := text.New(text.Bold("Damaged in Redis, and set aside: "), text.Code(text.Sanitize(name, text.MaxPath)))
+		line := text.Lead("Damaged in Redis, and set aside: ", text.Code(text.Sanitize(name, text.MaxPath)))
 		if _, id, ok := strings.Cut(name, ":changes "); ok {
 			line = text.New(line, ". Whether change ", text.Code(text.Sanitize(id, text.MaxField)), " is in force is unknown, and wafbot can't end it: look at ", text.Code("lists"), " and ", text.Code("rules"))
 		}
 		lines = append(lines, line)
 	}
 	if t := o.PermissionLoss; t != nil {
-		lines = append(lines, text.New(text.Bold("WAF permission lost: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
+		lines = append(lines, text.Lead("WAF permission lost: ", "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
 	}
 	return lines
 }

@@ -114,7 +114,7 @@ func inPlace(c *call.Call, d *text.Document, h History) {
 	d.Heading(2, text.New("Still in place"))
 	s := call.Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Efficacy: h.Efficacy, Now: h.At}
 	for _, ch := range h.InPlace {
-		line := text.New(text.Bold(ch.Does), ", by ", text.Sanitize(ch.Actor.Name, text.MaxField))
+		line := text.Lead(ch.Does, ", by ", text.Sanitize(ch.Actor.Name, text.MaxField))
 		switch {
 		case ch.Overdue(h.At):
 			line = text.New(line, ", though it should have ended ", ch.Until, ": wafbot tries each minute")

@@ -51,7 +51,7 @@ func HomeOf(c *call.Call) *Home {
 		attacks, err := one.Given().Attacks(apiclient.AttackFilter{From: OngoingFrom(one)})
 		h.Accounts[i], _ = overviewOf(one, attacks, err)
 		if now := h.Accounts[i].Health; i == 0 && now != nil && now.Link != "" {
-			h.Trouble = append(h.Trouble, text.New(text.Bold("Slack's deliveries: "), now.Link))
+			h.Trouble = append(h.Trouble, text.Lead("Slack's deliveries: ", now.Link))
 		}
 	}
 	h.Trend = trendPart(c)

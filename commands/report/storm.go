@@ -158,13 +158,13 @@ func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
 	lines = append(lines, describe.Tallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
 	s := seen.Storm
 	for _, one := range s.Unblocked[:min(maxUnblocked, len(s.Unblocked))] {
-		lines = append(lines, text.New(text.Bold("Gets through: "), describe.Attack(c.Account, one, c.Now)))
+		lines = append(lines, text.Lead("Gets through: ", describe.Attack(c.Account, one, c.Now)))
 	}
 	if more := s.UnblockedCount - maxUnblocked; more > 0 {
 		lines = append(lines, text.New("… and ", text.Number(more), " more that get through"))
 	}
 	for _, behind := range s.Behind {
-		lines = append(lines, text.New(text.Bold("Behind that: "), describe.StormSource(behind.IP, behind.Country, c.PolicyNow()), ", in ", text.Number(behind.In), " of these and ", text.Number(behind.InAll), " of all"))
+		lines = append(lines, text.Lead("Behind that: ", describe.StormSource(behind.IP, behind.Country, c.PolicyNow()), ", in ", text.Number(behind.In), " of these and ", text.Number(behind.InAll), " of all"))
 	}
 	lines = append(lines, besideStorm(s))
 	return append(lines, text.New("All grouped attacks: ", text.Code(StormListLine(seen).String()), "; figures of ", seen.SeenAt))

@@ -137,7 +137,7 @@ func (s Summary) Parts(cut bool) []call.Part {
 	}
 	ends := s.ending(h)
 	if ends.Title != nil {
-		held = counted(text.New(text.Bold("In force for longer: ")), h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() && !s.soon(ch) }))
+		held = counted(text.Lead("In force for longer: "), h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() && !s.soon(ch) }))
 	}
 	return shown(cut, section{s.head(), 0, status}, section{ongoing, 5, status}, section{h.waiting(), 3, status}, section{ends, 5, status},
 		section{held, 3, status}, section{h.modes(), 3, status}, section{s.unseen(), 6, attacks}, section{s.Trend, 0, status},
@@ -146,7 +146,7 @@ func (s Summary) Parts(cut bool) []call.Part {
 }
 
 func (s Summary) head() call.Part {
-	p := call.Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.policy())}
+	p := call.Part{Title: text.Lead("Hand-over of "+s.Account, ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.policy())}
 	for _, line := range s.trouble() {
 		p.Rows = append(p.Rows, call.Row{Text: line})
 	}
@@ -163,19 +163,19 @@ func (s Summary) ending(h Home) call.Part {
 	h.Accounts = slices.Clone(h.Accounts)
 	in := &h.Accounts[0].InForce
 	*in = slices.SortedStableFunc(slices.Values(*in), func(x, y record.Change) int { return x.Until.Compare(y.Until) })
-	return counted(text.New(text.Bold("Ends on your shift"), ", until ", s.Now.Add(Shift), ": "), h.changes(s.soon))
+	return counted(text.Lead("Ends on your shift", ", until ", s.Now.Add(Shift), ": "), h.changes(s.soon))
 }
 
 // unseen counts what happened, and says of which times it is unknown: no incident is no good news where none could be
 // registered.
 func (s Summary) unseen() call.Part {
-	p := call.Part{Title: text.New(text.Bold("What happened: "), "unknown, see above")}
+	p := call.Part{Title: text.Lead("What happened: ", "unknown, see above")}
 	if s.Fault == "" {
 		incidents := text.Count(s.Incidents, "incident")
 		if s.Incidents == 0 && (len(s.Modes)+len(s.Outages) > 0 || s.Health != nil && s.Health.Failing != "") {
 			incidents = "no incidents are known of"
 		}
-		p.Title = text.New(text.Bold("What happened: "), incidents, ", ", text.Count(s.Attacks, "other attack"))
+		p.Title = text.Lead("What happened: ", incidents, ", ", text.Count(s.Attacks, "other attack"))
 		if !s.NoStore { // else it is unknown what people did
 			p.Title = text.New(p.Title, "; ", text.Number(s.BlockedAnyway), " of these blocked by the WAF alone")
 		}
@@ -191,13 +191,13 @@ func (s Summary) unseen() call.Part {
 
 func (s Summary) denied() call.Part {
 	if s.Unread != "" {
-		return call.Part{Title: text.New(text.Bold("Denied by others: "), "unknown: ", s.Unread)}
+		return call.Part{Title: text.Lead("Denied by others: ", "unknown: ", s.Unread)}
 	}
 	var rows []call.Row
 	for _, e := range s.Others {
 		rows = append(rows, call.Row{Text: text.New(text.Code(describe.Sources(e)), " ", s.Of.AppsText(e.Apps), describe.Until(e.Expires), describe.Author(e), ", since ", e.Created)})
 	}
-	return counted(text.New(text.Bold("Denied by others than wafbot: ")), rows)
+	return counted(text.Lead("Denied by others than wafbot: "), rows)
 }
 
 func (s Summary) undone() call.Part {
@@ -210,7 +210,7 @@ func (s Summary) undone() call.Part {
 		ch := u.Change // its end is left out: it no longer matters, and why needs the room
 		rows = append(rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", describe.MadeBy(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
 	}
-	return counted(text.New(text.Bold("Undone: ")), rows)
+	return counted(text.Lead("Undone: "), rows)
 }
 
 func (s Summary) notes() call.Part {
@@ -226,5 +226,5 @@ func (s Summary) notes() call.Part {
 		}
 		rows = append(rows, call.Row{Text: text.New(about, " ", describe.Note(n.Note))})
 	}
-	return counted(text.New(text.Bold("Notes: ")), rows)
+	return counted(text.Lead("Notes: "), rows)
 }

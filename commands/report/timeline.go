@@ -35,7 +35,7 @@ func (h History) ends(c *call.Call) []moment {
 	}
 	if h.Storm != nil {
 		s := h.Storm.Storm
-		all = append(all, moment{at: s.Began, text: text.New(text.Bold("Storm"), ": ", describe.Trigger(s), "; from here on they are grouped in one card")})
+		all = append(all, moment{at: s.Began, text: text.Lead("Storm", ": ", describe.Trigger(s), "; from here on they are grouped in one card")})
 		if !s.GoesOn() {
 			all = append(all, moment{at: s.Ended, text: text.New("The storm is over: new attacks get cards of their own again")})
 		}
@@ -47,11 +47,11 @@ func (h History) ends(c *call.Call) []moment {
 		}
 		all = append(all, moment{e.First.At, text.New(words, ": ", figures(e.First.Attack)), []text.Text{allSources(e.First.Attack)}})
 		if !e.CardAt.IsZero() {
-			all = append(all, moment{at: e.CardAt, text: text.New(text.Bold("Card posted"))})
+			all = append(all, moment{at: e.CardAt, text: text.Lead("Card posted")})
 		}
 	}
 	if last := h.Attack.Last; !last.IsZero() && !c.Ongoing(c.Account, h.Attack) {
-		quiet := text.New(text.Bold("Quiet"), ": no hit since ", last, ", as far as is known")
+		quiet := text.Lead("Quiet", ": no hit since ", last, ", as far as is known")
 		all = append(all, moment{at: last.Add(c.Account.OngoingFor), text: quiet})
 	}
 	return all
@@ -71,7 +71,7 @@ func allSources(a apiclient.Attack) text.Text {
 func changesMade(c *call.Call, h History) []moment {
 	var all []moment
 	for _, ch := range h.Changes {
-		words := text.New(text.Bold(ch.Does), ", by ", text.Sanitize(ch.Actor.Name, text.MaxField), " ", text.Code(ch.ID), ": ")
+		words := text.Lead(ch.Does, ", by ", text.Sanitize(ch.Actor.Name, text.MaxField), " ", text.Code(ch.ID), ": ")
 		switch ch.State {
 		case record.StateBegun:
 			words = text.New(words, "in progress, or its outcome is unknown")
@@ -98,7 +98,7 @@ func changesMade(c *call.Call, h History) []moment {
 		}
 		all = append(all, m)
 		for _, said := range h.Efficacy[ch.ID].Said {
-			all = append(all, moment{at: said.At, text: text.New(text.Bold(ch.Does), " ", text.Code(ch.ID), ": ", text.Text(said.Text))})
+			all = append(all, moment{at: said.At, text: text.Lead(ch.Does, " ", text.Code(ch.ID), ": ", text.Text(said.Text))})
 		}
 		if over := ch.Until; ch.State == record.StateDone && ch.Parent() == "" && !over.IsZero() && !ch.MustBeEnded() && !over.After(c.Now) {
 			all = append(all, moment{at: over, text: text.New("Ended by itself: ", ch.Does)})
@@ -169,7 +169,7 @@ func entryText(e record.AuditEntry) text.Text {
 		case "note":
 			return text.New("Note of ", who, ": ", first)
 		case "verdict":
-			return text.New(text.Bold("Verdict: "+strings.ReplaceAll(first, "_", " ")), ", by ", who)
+			return text.Lead("Verdict: "+strings.ReplaceAll(first, "_", " "), ", by ", who)
 		}
 	}
 	words := text.New(who, " asked ", text.Code(text.Sanitize(e.Line, text.MaxPath)), ": ", text.Bold(e.Outcome))

@@ -121,7 +121,7 @@ func ShowTrends(c *call.Call, back time.Duration) (call.Result, error) {
 		return call.Result{}, refusal.FromService(err)
 	}
 	t := Trends(c.Now, days, read)
-	lines := []text.Text{text.New(text.Bold(c.Account.Name+": attacks per day"), ", ", t.head())}
+	lines := []text.Text{text.Lead(c.Account.Name+": attacks per day", ", ", t.head())}
 	if len(t.Types) > 0 {
 		lines = append(lines, t.chart())
 	}
@@ -182,7 +182,7 @@ func seriesLines(title string, all []Series, name func(string) text.Text) (lines
 	if len(all) == 0 {
 		return nil
 	}
-	lines = append(lines, text.New(text.Bold(title)))
+	lines = append(lines, text.Lead(title))
 	for _, s := range all[:min(namedInTrend, len(all))] {
 		lines = append(lines, text.New("• ", text.Code(bars(s.Attacks)), " ", text.Number(s.total()), " ", name(s.Name)))
 	}

@@ -57,7 +57,7 @@ func readAudit(c *call.Call) (call.Result, error) {
 		return pages.Finish(res)
 	}
 	for _, log := range logs {
-		head := text.New(text.Bold(log.account), ": ", text.Count(len(log.entries), "entry"))
+		head := text.Lead(log.account, ": ", text.Count(len(log.entries), "entry"))
 		res.Lines = append(res.Lines, head)
 		res.Lines = append(res.Lines, pages.Table(auditTitles(), len(log.entries), func(i int) text.Text { return describe.AuditEntry(log.entries[i]) })...)
 	}
@@ -74,7 +74,7 @@ func auditTogether(logs []auditOf, all []record.AuditEntry, pages *call.Pager) [
 	for _, log := range logs {
 		with += min(1, len(log.entries))
 	}
-	head := text.New(text.Bold(text.Count(len(all), "entry")), ", in ", text.Number(with), " of ", text.Count(len(logs), "account"))
+	head := text.Lead(text.Count(len(all), "entry"), ", in ", text.Number(with), " of ", text.Count(len(logs), "account"))
 	return append([]text.Text{head}, pages.Table(append([]string{"ACCOUNT"}, auditTitles()...), len(all), func(i int) text.Text {
 		return report.OfAccount(all[i].Account, describe.AuditEntry(all[i]))
 	})...)

@@ -103,7 +103,7 @@ func destination(a apiclient.Attack, r call.Routing) text.Text {
 	case r.Channel == "" && r.Kept:
 		return text.New("No route takes it as it is now. ", kept)
 	case r.Channel == "":
-		return text.New(text.Bold("No route takes it"), ": it gets no card. ", text.Code("status"), " and ", text.Code("attacks"), " list it")
+		return text.Lead("No route takes it", ": it gets no card. ", text.Code("status"), " and ", text.Code("attacks"), " list it")
 	}
 	whom := text.New("no user")
 	if r.Mention != "" {
@@ -179,7 +179,7 @@ func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
 	if !muted {
 		return nil, text.New("It isn't muted")
 	}
-	return &m, text.New(text.Bold("Muted"), ": ", describe.Mute(m))
+	return &m, text.Lead("Muted", ": ", describe.Mute(m))
 }
 
 // valueOf is what an attack has where a route has the key.

@@ -96,7 +96,7 @@ func assignee(c *call.Call) (record.Actor, error) {
 	to.Team, to.Name = cmp.Or(s.Who.Team, to.Team), cmp.Or(s.Who.Name, to.ID)
 	user := text.New(text.User(to.ID))
 	if s.Who.Name != "" { // the audit log and the terminal show an id as it is
-		user = text.New(text.Bold(text.Sanitize(s.Who.Name, text.MaxField)))
+		user = text.Lead(text.Sanitize(s.Who.Name, text.MaxField))
 	}
 	needs := text.New(". Who is on an attack needs the role ", text.Bold(record.Responder.String()))
 	switch {

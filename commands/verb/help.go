@@ -51,7 +51,7 @@ func helpScreen() []text.Text {
 	}
 	for _, g := range groups() {
 		name := func(c *call.Command) text.Text { return text.New(text.Code(c.Name)) }
-		lines = append(lines, text.New(text.Bold(g.title), ": ", text.Enumerate(g.verbs, len(g.verbs), name)))
+		lines = append(lines, text.Lead(g.title, ": ", text.Enumerate(g.verbs, len(g.verbs), name)))
 	}
 	return append(lines, text.New(text.Code("help deny"), " explains one of them, ", text.Code("help all"), " has a line for each"),
 		text.New("Durations: ", text.Code("30m 12h 7d 2w"), ". An id may be cut to ", record.MinPrefix, " characters that are unique"))
@@ -59,7 +59,7 @@ func helpScreen() []text.Text {
 
 // helpAll is a line for each verb.
 func helpAll() []text.Text {
-	reads, acts := []text.Text{text.New(text.Bold("To look"))}, []text.Text{text.New(text.Bold("To act"))}
+	reads, acts := []text.Text{text.Lead("To look")}, []text.Text{text.Lead("To act")}
 	for _, cmd := range All() {
 		line := text.New(text.Code(cmd.Brief()), ": ", cmd.Summary)
 		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
@@ -72,7 +72,7 @@ func helpAll() []text.Text {
 }
 
 func commandHelp(c *call.Command) []text.Text {
-	lines := []text.Text{text.New(text.Bold(c.Name), ": ", c.Summary), text.New(text.Code(c.Usage()))}
+	lines := []text.Text{text.Lead(c.Name, ": ", c.Summary), text.New(text.Code(c.Usage()))}
 	for _, arg := range c.Args {
 		lines = append(lines, text.New("• ", text.Code(arg.Name), ": ", arg.Help))
 	}

@@ -54,6 +54,6 @@ func overrideForm(c *call.Call, f *call.Form) {
 	f.Base.Words = []string{q.ID}
 	f.Intro = append(f.Intro, describe.Approval(q, c.Now), text.New("Without approval it holds for ", text.Duration(policy.LongestOverride), " at most. It is recorded as an override, and posted to the channel"))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayOverride(c, q), &refusal) {
-		f.Intro = append(f.Intro, text.New(text.Bold("Not by you, or not now"), ": ", refusal.Text))
+		f.Intro = append(f.Intro, text.Lead("Not by you, or not now", ": ", refusal.Text))
 	}
 }

@@ -108,10 +108,10 @@ func readVuln(c *call.Call, typed string) (call.Result, error) {
 		return call.Result{}, refusal.FromService(noIssues)
 	}
 	id, shown := typed, vulnShown{}
-	lines := []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Code(typed), ", an issue of which nothing else is known", because(c, noIssues))}
+	lines := []text.Text{text.Lead(c.Account.Name, ": ", text.Code(typed), ", an issue of which nothing else is known", because(c, noIssues))}
 	if i := slices.IndexFunc(issues, func(v apiclient.Vulnerability) bool { return v.ID == typed || strings.EqualFold(v.WID, typed) }); i >= 0 {
 		id, shown.Vulnerability = issues[i].ID, &issues[i]
-		lines = append([]text.Text{text.New(text.Bold(c.Account.Name), ": ", vulnLine(issues[i]))}, vulnDetails(issues[i])...)
+		lines = append([]text.Text{text.Lead(c.Account.Name, ": ", vulnLine(issues[i]))}, vulnDetails(issues[i])...)
 	}
 	attacks = slices.DeleteFunc(attacks, func(a apiclient.Attack) bool { return a.VulnID != id })
 	if shown.Vulnerability == nil && len(attacks) == 0 && noIssues == nil && noAttacks == nil {

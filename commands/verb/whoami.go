@@ -21,7 +21,7 @@ func whoami() *call.Command {
 
 // readWhoami answers for each account, whose name is left out where there is only one.
 func readWhoami(c *call.Call) (call.Result, error) {
-	person := text.New(text.Bold(c.Actor.Name), ": ")
+	person := text.Lead(c.Actor.Name, ": ")
 	if len(c.InScope) == 1 {
 		lines, data := standing(c, c.InScope[0])
 		data["id"], data["name"] = c.Actor.ID, c.Actor.Name

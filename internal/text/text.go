@@ -115,6 +115,9 @@ func New(parts ...any) Text {
 	return t
 }
 
+// Lead is a line that begins in bold with what it is about.
+func Lead(about string, parts ...any) Text { return append(New(Bold(about)), New(parts...)...) }
+
 // Join is one line of several, with between between them. Empty ones are left out.
 func Join(lines []Text, between string) (all Text) {
 	for _, l := range lines {
