@@ -42,14 +42,14 @@ func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) erro
 		for _, f := range found {
 			ids = append(ids, f.attack.ID)
 		}
-		return refusal.Usage(text.New("Ambiguous id: ", text.Code(text.Sanitize(typed, text.MaxField)), ". It fits several attacks: ", strings.Join(ids[:min(5, len(ids))], ", ")))
+		return refusal.Usage(text.New("Ambiguous id: ", text.Code(text.Field(typed)), ". It fits several attacks: ", strings.Join(ids[:min(5, len(ids))], ", ")))
 	case err != nil:
 		return refusal.FromService(err)
 	}
 	if strings.HasPrefix(typed, "s") {
 		return report.NoStorm(typed)
 	}
-	unknown := text.New("Unknown attack: ", text.Code(text.Sanitize(typed, text.MaxField)), ". ")
+	unknown := text.New("Unknown attack: ", text.Code(text.Field(typed)), ". ")
 	if len(typed) < record.MinPrefix {
 		return refusal.Usage(text.New(unknown, "An id needs at least ", record.MinPrefix, " characters"))
 	}

@@ -149,7 +149,7 @@ func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequ
 		return call.Result{}, err
 	}
 	return call.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.New("what was asked for is no longer what it was: ", why,
-		". The request is closed; ", text.Sanitize(q.Asker.Name, text.MaxField), " can ask again")}
+		". The request is closed; ", text.Field(q.Asker.Name), " can ask again")}
 }
 
 // asAsker is a request's line as its asker's call. It works on what was loaded for the decision.
@@ -174,7 +174,7 @@ func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalReque
 		return nil, refusal.Denied(text.New("Slack doesn't say just now who asked for it, and without that nothing is changed. Try again in a moment"))
 	}
 	if asked.Role < needs {
-		return nil, approval.Close(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))
+		return nil, approval.Close(text.New(text.Field(q.Asker.Name), " may not do that any more"))
 	}
 	err = r.findAttack(ctx, asked)
 	if err == nil {

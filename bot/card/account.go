@@ -174,13 +174,13 @@ func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 
 // TestCard is a card of a drill. It can't be mistaken for an attack's card.
 func TestCard(a *call.Account, d record.Drill, card int) Message {
-	c, asker := d.Cards[card], text.Sanitize(d.By.Name, text.MaxField)
+	c, asker := d.Cards[card], text.Field(d.By.Name)
 	notice := "Test card: nothing happened. " + asker + " tests whether a card is acknowledged"
 	state := text.New("Press ", text.Bold("Acknowledge"), ", as you would if this were an attack")
 	ack := record.Line{Name: "drill"}.With("ack", d.CardID(card)).With("account", a.Name)
 	buttons := []call.Suggestion{{Label: "Acknowledge", Line: ack}}
 	if c.By != nil {
-		who, after := text.Sanitize(c.By.Name, text.MaxField), text.Duration(c.After)
+		who, after := text.Field(c.By.Name), text.Duration(c.After)
 		notice = "Test card: acknowledged by " + who + " after " + after
 		state, buttons = text.New("Acknowledged by ", text.Bold(who), " after ", after), nil
 	}

@@ -59,7 +59,7 @@ func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
 
 // askedBy says who asks, and why.
 func askedBy(q record.ApprovalRequest) text.Text {
-	who := text.Lead(text.Sanitize(q.Asker.Name, text.MaxField), " asks") // who asked need not be called
+	who := text.Lead(text.Field(q.Asker.Name), " asks") // who asked need not be called
 	if q.Asker.Via == record.ViaCLI {
 		who = text.New(who, " at the terminal")
 	}
@@ -131,7 +131,7 @@ func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) 
 		if q.Outcome == "failed" {
 			acted = " tried OVERRIDE"
 		}
-		lines = []text.Text{text.Lead(text.Sanitize(q.Asker.Name, text.MaxField)+acted, ": ", lines[0]), overrideReason(q)}
+		lines = []text.Text{text.Lead(text.Field(q.Asker.Name)+acted, ": ", lines[0]), overrideReason(q)}
 		if q.Outcome == "done" {
 			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id undoes it"))
 		}

@@ -248,7 +248,7 @@ func (c Card) alarm(offered advice.Advice, done []mitigation) (l line) {
 			was = text.New("Was ", headline.Headline{State: state, Review: c.Headline.Review}.Words(), ". ")
 		}
 		l.say(0, was, text.Bold("WAF API unreachable"), ": act in the console")
-		l.say(spareAside, text.Sanitize(c.Outage.Why, text.MaxField))
+		l.say(spareAside, text.Field(c.Outage.Why))
 	case c.is(headline.FalsePositive, headline.Test):
 	case c.Headline.Review && len(done) == 0:
 		l.say(0, "WAF reports a ", text.Bold("successful exploit"), " (vulnerability ", text.Code(text.Sanitize(a.VulnID, maxVulnID)), "). Check for compromise", runbook)

@@ -43,7 +43,7 @@ func whatWasDone(s call.Situation) []text.Text {
 	}
 	var lines []text.Text
 	for _, ch := range all[:min(maxDone, len(all))] {
-		line := text.New("• ", text.Sanitize(ch.Does, text.MaxPath), " · ", text.Sanitize(ch.Actor.Name, text.MaxField), " ", ch.At, ": ")
+		line := text.New("• ", text.Sanitize(ch.Does, text.MaxPath), " · ", text.Field(ch.Actor.Name), " ", ch.At, ": ")
 		if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.InForce(s.Now) {
 			line = text.New(line, seen, "; ")
 		}

@@ -83,9 +83,9 @@ func Stale(line text.Text) Message {
 // HandoverLines says who owns an attack now, with the note of the hand-over.
 func HandoverLines(said record.Triage) []text.Text {
 	o := said.Owner
-	line := text.New(text.User(o.ID), ": ", text.Sanitize(o.By.Name, text.MaxField), " hands this attack over to you")
+	line := text.New(text.User(o.ID), ": ", text.Field(o.By.Name), " hands this attack over to you")
 	if o.Is(o.By) {
-		line = text.Lead(text.Sanitize(o.Name, text.MaxField), " takes this attack over")
+		line = text.Lead(text.Field(o.Name), " takes this attack over")
 		if o.From != "" {
 			line = text.New(line, " from ", text.User(o.From))
 		}

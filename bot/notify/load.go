@@ -146,12 +146,12 @@ func (l loader) loadRoles(ctx context.Context, _ record.Event, f *facts) error {
 	f.roles = card.Roles(f.account.Roles, func(id string) text.Text {
 		if card.IsID(id, "S") {
 			if g, known := groups[id]; known {
-				return text.New("user group @", text.Sanitize(g.Handle, text.MaxField))
+				return text.New("user group @", text.Field(g.Handle))
 			}
 			return text.New("user group ", text.Code(id))
 		}
 		if p, err := l.cfg.Slack.Person(ctx, id); err == nil {
-			return text.New(text.Sanitize(p.Name, text.MaxField))
+			return text.New(text.Field(p.Name))
 		}
 		return text.New(text.Code(id))
 	})

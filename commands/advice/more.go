@@ -47,10 +47,10 @@ func moreBlock(s call.Situation) Group {
 	}
 	if s.Storm == nil && blocks && a.App.Known {
 		name := s.Account.AppName(a.App)
-		g.add("Mode of "+text.Sanitize(name, text.MaxField), "All of "+name+", in minutes to 1 h", lineFor(s, "mode", appWord(a.App)))
+		g.add("Mode of "+text.Field(name), "All of "+name+", in minutes to 1 h", lineFor(s, "mode", appWord(a.App)))
 	}
 	if method, host, path, ok := blockable(s); ok && blocks {
-		g.add("Block "+text.Sanitize(method+" "+path, text.MaxField), "Blocks all requests, clean ones too", lineFor(s, "block-path", method, host+path))
+		g.add("Block "+text.Field(method+" "+path), "Blocks all requests, clean ones too", lineFor(s, "block-path", method, host+path))
 	}
 	return g
 }

@@ -31,7 +31,7 @@ func ByLine(c *call.Call) (record.ApprovalRequest, error) {
 	found := slices.DeleteFunc(all, func(q record.ApprovalRequest) bool { return !record.MatchID(q.ID, typed) })
 	switch len(found) {
 	case 0:
-		words := text.New("Unknown request: ", text.Code(text.Sanitize(typed, text.MaxField)), ", on ", c.Account.Name)
+		words := text.New("Unknown request: ", text.Code(text.Field(typed)), ", on ", c.Account.Name)
 		if len(c.Accounts) > 1 {
 			words = text.New(words, ". One of another account? Add ", text.Code("account="), " with one of: ", call.AccountNames(c.Accounts), ".")
 		} else {
@@ -41,7 +41,7 @@ func ByLine(c *call.Call) (record.ApprovalRequest, error) {
 	case 1:
 		return found[0], nil
 	}
-	return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New("Ambiguous id: ", text.Code(text.Sanitize(typed, text.MaxField)), ". It fits several requests: type more of it")), "request", "")
+	return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New("Ambiguous id: ", text.Code(text.Field(typed)), ". It fits several requests: type more of it")), "request", "")
 }
 
 // requireUndecided refuses to decide what is decided, or too late to be.
@@ -110,7 +110,7 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	}
 	switch {
 	case !c.Actor.Is(q.Asker):
-		return refusal.Denied(text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.Deciders(q, "")))
+		return refusal.Denied(text.New("only ", text.Field(q.Asker.Name), ", who asked, may override. ", describe.Deciders(q, "")))
 	case never != "":
 		return refusal.Guarded(text.New(never, ". ", describe.Deciders(q, "")))
 	case c.Now.Before(q.OverrideAt):

@@ -117,7 +117,7 @@ func NoRole(c *call.Call) error {
 	case call.Guest:
 		refused.Text, refused.Next = text.New("You have no role here: a guest of the workspace can't have one"), WhomToAsk(c, c.Cmd.Role)
 	default:
-		refused.Next = text.New("For a role, ask who runs wafbot to write your id ", text.Code(text.Sanitize(c.Actor.ID, text.MaxField)), " into its configuration, under ", text.Code("policy"))
+		refused.Next = text.New("For a role, ask who runs wafbot to write your id ", text.Code(text.Field(c.Actor.ID)), " into its configuration, under ", text.Code("policy"))
 		if len(givers(c, c.Cmd.Role)) > 0 {
 			refused.Next = text.New(WhomToAsk(c, c.Cmd.Role), ". ", refused.Next)
 		}

@@ -106,7 +106,7 @@ func DueLine(a *call.Account, ch record.Change, now time.Time) text.Text {
 		app, _ := describe.ModeOf(*ch.Steps[i].Rule)
 		to := "the mode that it inherits"
 		if old := slices.IndexFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule && s.Done }); old >= 0 {
-			to = text.Sanitize(ch.Steps[old].Rule.Mode, text.MaxField)
+			to = text.Field(ch.Steps[old].Rule.Mode)
 		}
 		what = text.Lead(describe.ModeApp(a, app) + " should return to " + to)
 	}

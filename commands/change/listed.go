@@ -51,7 +51,7 @@ func Listed(a *call.Account, id string, entries []apiclient.IPRule, now time.Tim
 	c := record.Change{
 		ID: id, Account: a.Name, AttackID: m[4], Line: record.Line{Name: l.Name}, When: describe.EntryWorks,
 		Role: record.Responder, State: record.StateDone, At: e.Created, Steps: AddedBy(record.Change{}, entries),
-		Actor: record.Actor{ID: m[3], Name: text.Sanitize(m[2], text.MaxField)},
+		Actor: record.Actor{ID: m[3], Name: text.Field(m[2])},
 	}
 	if c.At.IsZero() || c.At.After(now) {
 		c.At = now

@@ -55,7 +55,7 @@ func requoted(text string) string { return strings.NewReplacer(`"`, `'`, `'`, `"
 // can be read from the service.
 func Metadata(c record.Change) []map[string]any {
 	c = carried(c)
-	c.Actor.Name = text.Sanitize(c.Actor.Name, text.MaxField)
+	c.Actor.Name = text.Field(c.Actor.Name)
 	c.Steps = slices.Clone(c.Steps)
 	for i := range c.Steps {
 		c.Steps[i].SentAt = time.Time{} // the change says when it was made
@@ -158,7 +158,7 @@ func ReadMetadata(parts ...map[string]any) (c record.Change, err error) {
 	packed := ""
 	for i, part := range parts {
 		if v := field(part, "v"); v != metadataVersion {
-			return c, fmt.Errorf("read change: its form is %q, not %s", text.Sanitize(v, text.MaxField), metadataVersion)
+			return c, fmt.Errorf("read change: its form is %q, not %s", text.Field(v), metadataVersion)
 		}
 		if len(parts) > maxParts || field(part, "part") != partName(i+1, len(parts)) || len(field(part, "d")) > maxMetadata {
 			return c, errors.New("read change: it isn't whole")
@@ -173,7 +173,7 @@ func ReadMetadata(parts ...map[string]any) (c record.Change, err error) {
 		err = validate(c)
 	}
 	if err != nil {
-		id := text.Sanitize(field(parts[0], "c"), text.MaxField)
+		id := text.Field(field(parts[0], "c"))
 		return record.Change{}, fmt.Errorf("read change %s: %w", id, err)
 	}
 	return fillIn(c), nil
@@ -226,7 +226,7 @@ func validate(c record.Change) error {
 	for _, s := range c.Steps {
 		entry, rule := s.Kind == record.AddEntry || s.Kind == record.DeleteEntry, s.Kind == record.CreateRule || s.Kind == record.DeleteRule
 		if entry && s.Entry == nil || rule && s.Rule == nil || !entry && !rule {
-			return fmt.Errorf("its step %q is none", text.Sanitize(string(s.Kind), text.MaxField))
+			return fmt.Errorf("its step %q is none", text.Field(string(s.Kind)))
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ func ModeRulesLeft(c record.Change, all []record.Change, rules []apiclient.Rule)
 			case isDouble(c, s, r) && !deletedSince(c, all, r.ID):
 				doubles = append(doubles, r)
 			default:
-				others = append(others, text.New("rule ", text.Code(fmt.Sprint(r.ID)), " (mode ", text.Sanitize(r.Mode, text.MaxField), ")"))
+				others = append(others, text.New("rule ", text.Code(fmt.Sprint(r.ID)), " (mode ", text.Field(r.Mode), ")"))
 			}
 		}
 		if !stands {

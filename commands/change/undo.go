@@ -102,7 +102,7 @@ func standing(c *call.Call, typed string) (record.Change, error) {
 // byID is the change with the id that was typed.
 func byID(c *call.Call, typed string) (record.Change, error) {
 	found := slices.DeleteFunc(slices.Clone(c.Changes), func(ch record.Change) bool { return !record.MatchID(ch.ID, typed) })
-	id := text.Code(text.Sanitize(typed, text.MaxField))
+	id := text.Code(text.Field(typed))
 	switch len(found) {
 	case 0:
 		return record.Change{}, refusal.Usage(text.New("Unknown change: ", id, ", on ", c.Account.Name, ". ", text.Code("status"), " lists what is in force, ", text.Code("audit"), " what was done"))

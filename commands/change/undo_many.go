@@ -177,7 +177,7 @@ func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Ch
 	}
 	if len(who) > 1 {
 		people := text.Enumerate(who, len(who), func(a record.Actor) text.Text {
-			return text.New(text.Sanitize(a.Name, text.MaxField), " (", text.Code(text.Sanitize(a.ID, text.MaxField)), ")")
+			return text.New(text.Field(a.Name), " (", text.Code(text.Field(a.ID)), ")")
 		})
 		return nil, refusal.Usage(text.New(refusal.Typed(by), " fits several people: ", people))
 	}

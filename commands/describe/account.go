@@ -22,7 +22,7 @@ func AuditEntry(e record.AuditEntry) text.Text {
 		line = text.New(line, " ", text.Code(e.Request))
 	}
 	if e.Approved != nil {
-		line = text.New(line, ", approved by ", text.Sanitize(e.Approved.Name, text.MaxField))
+		line = text.New(line, ", approved by ", text.Field(e.Approved.Name))
 	}
 	if e.Why != "" {
 		line = text.New(line, ", ", text.Sanitize(strings.ReplaceAll(e.Why, "\n", " "), 200))
@@ -47,7 +47,7 @@ func MuteScope(m record.Mute) string {
 
 // Mute is a mute in one line: what, until when, by whom.
 func Mute(m record.Mute) text.Text {
-	return text.New(text.Code(MuteScope(m)), " until ", m.Until, ", by ", text.Sanitize(m.By.Name, text.MaxField), " ", text.Code(m.ID))
+	return text.New(text.Code(MuteScope(m)), " until ", m.Until, ", by ", text.Field(m.By.Name), " ", text.Code(m.ID))
 }
 
 // Outage says when an account was not watched, and why.
@@ -63,9 +63,9 @@ func Outage(s record.Outage) text.Text {
 
 // Protected is it in one line: what, whose, since when.
 func Protected(p record.Protected) text.Text {
-	line := text.New(text.Code(grammar.RangeOf(p.Range).String()), text.Cell(" "), text.Bold(policy.ProtectedSource(p).Name), text.Cell(", "), policy.HowDenied(p.Deny), ", by ", text.Sanitize(p.By.Name, text.MaxField), " ", p.At, " ", text.Code(p.ID))
+	line := text.New(text.Code(grammar.RangeOf(p.Range).String()), text.Cell(" "), text.Bold(policy.ProtectedSource(p).Name), text.Cell(", "), policy.HowDenied(p.Deny), ", by ", text.Field(p.By.Name), " ", p.At, " ", text.Code(p.ID))
 	if p.Reason != "" {
-		line = text.New(line, ": ", text.Sanitize(p.Reason, text.MaxField))
+		line = text.New(line, ": ", text.Field(p.Reason))
 	}
 	return line
 }

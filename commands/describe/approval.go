@@ -15,7 +15,7 @@ import (
 
 // Deciders says who may decide, and until when. It mentions the approvers, "" for none.
 func Deciders(r record.ApprovalRequest, approvers string) text.Text {
-	words := text.New("Any ", r.Role.String(), " but ", text.Sanitize(r.Asker.Name, text.MaxField), " may approve it before ", r.Until)
+	words := text.New("Any ", r.Role.String(), " but ", text.Field(r.Asker.Name), " may approve it before ", r.Until)
 	if approvers != "" {
 		words = text.New(text.User(approvers), ": ", words)
 	}
@@ -27,7 +27,7 @@ func OverrideOffer(r record.ApprovalRequest, now time.Time) text.Text {
 	if r.OverrideAt.IsZero() {
 		return nil
 	}
-	line := text.New("No answer? ", text.Sanitize(r.Asker.Name, text.MaxField), " may override")
+	line := text.New("No answer? ", text.Field(r.Asker.Name), " may override")
 	if now.Before(r.OverrideAt) {
 		line = text.New(line, " from ", r.OverrideAt)
 	}
@@ -36,10 +36,10 @@ func OverrideOffer(r record.ApprovalRequest, now time.Time) text.Text {
 
 // Approval is a request in one line: what, who asked, and what became of it.
 func Approval(q record.ApprovalRequest, now time.Time) text.Text {
-	line := text.New(q.Does, " · asked by ", text.Sanitize(q.Asker.Name, text.MaxField), " ", q.At, " · ")
+	line := text.New(q.Does, " · asked by ", text.Field(q.Asker.Name), " ", q.At, " · ")
 	who := "another"
 	if q.Decided != nil {
-		who = text.Sanitize(q.Decided.Name, text.MaxField)
+		who = text.Field(q.Decided.Name)
 	}
 	switch {
 	case q.Waits(now):

@@ -32,7 +32,7 @@ func AttackMeant(a *call.Account, attack apiclient.Attack) text.Text {
 }
 
 func kind(attack apiclient.Attack) text.Text {
-	switch name := TypeName(text.Sanitize(attack.Type, text.MaxField)); {
+	switch name := TypeName(text.Field(attack.Type)); {
 	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
 		return text.Lead("Storm", " of attacks")
 	case attack.Incident():
@@ -66,7 +66,7 @@ func Part(a apiclient.Attack) text.Text {
 		if a.Parameter == "" {
 			return nil
 		}
-		return text.New(", field ", text.Code(text.Sanitize(a.Parameter, text.MaxField)))
+		return text.New(", field ", text.Code(text.Field(a.Parameter)))
 	}
 	kind, name := part(point)
 	return text.New(", ", kind, " ", text.Code(name))
@@ -82,17 +82,17 @@ func part(p apiclient.Point) (kind, name string) {
 	if len(p) > 0 {
 		last := p[len(p)-1]
 		if kind := partKinds[last[0]]; kind != "" {
-			return kind, text.Sanitize(fmt.Sprint(last[1]), text.MaxField)
+			return kind, text.Field(fmt.Sprint(last[1]))
 		}
 	}
-	return "part", text.Sanitize(p.String(), text.MaxField)
+	return "part", text.Field(p.String())
 }
 
 // StatusName is the blocking status for people; an unknown one is shown as the service wrote it.
 func StatusName(a apiclient.Attack) string {
 	status := a.Status()
 	if status == apiclient.StatusUnknown && a.BlockStatus != "" && !strings.EqualFold(a.BlockStatus, "unknown") {
-		return "blocking: " + text.Sanitize(a.BlockStatus, text.MaxField)
+		return "blocking: " + text.Field(a.BlockStatus)
 	}
 	return statusWords[status]
 }

@@ -9,7 +9,7 @@ import (
 
 // Drill says of each test card of a drill who acknowledged it, and what the drill didn't try. It mentions no one.
 func Drill(d record.Drill, now time.Time) []text.Text {
-	asker := text.Sanitize(d.By.Name, text.MaxField)
+	asker := text.Field(d.By.Name)
 	lines := []text.Text{text.Lead("Drill of "+d.Account, ", asked for by ", asker, " at ", d.At)}
 	nobody, pagers := text.Lead("nobody acknowledged it within "+text.Duration(record.DrillFor)), 0
 	if d.Waits(now) {
@@ -28,7 +28,7 @@ func Drill(d record.Drill, now time.Time) []text.Text {
 			lines = append(lines, text.New(line, ": ", nobody))
 			continue
 		}
-		who := text.Bold(text.Sanitize(c.By.Name, text.MaxField))
+		who := text.Bold(text.Field(c.By.Name))
 		lines = append(lines, text.New(line, ": acknowledged by ", who, " after ", text.Duration(c.After)))
 	}
 	left := text.Lead("Not tried: ", "denying and undoing, approval, storms")

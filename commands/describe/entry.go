@@ -33,7 +33,7 @@ func targets(e apiclient.IPRule, between string) string {
 // ListName is an IP list for people.
 func ListName(list string) string {
 	names := map[string]string{apiclient.ListDeny: "denylist", apiclient.ListAllow: "allowlist", apiclient.ListGray: "graylist"}
-	return cmp.Or(names[list], "list "+text.Sanitize(list, text.MaxField))
+	return cmp.Or(names[list], "list "+text.Field(list))
 }
 
 // ShortEntry says that an entry which is to hold so long may hold longer; nothing of one that lives as long as the service's console lets it.
@@ -67,7 +67,7 @@ func Author(e apiclient.IPRule) text.Text {
 	case e.Reason != "":
 		return text.New(" (", text.Sanitize(withoutID(e.Reason), 120), ")")
 	case e.Author != "":
-		return text.New(" (by ", text.Sanitize(e.Author, text.MaxField), ")")
+		return text.New(" (by ", text.Field(e.Author), ")")
 	}
 	return nil
 }

@@ -16,20 +16,20 @@ const AnyAttack = "any"
 
 // Rule is a rule in words, as Scope says which requests it is for.
 func Rule(a *call.Account, r apiclient.Rule) string {
-	scope, part := Scope(a, r.Conditions), text.Sanitize(r.Point.String(), text.MaxField)
+	scope, part := Scope(a, r.Conditions), text.Field(r.Point.String())
 	switch {
 	case r.Type == apiclient.RuleMode && len(r.Conditions) == 0:
-		return fmt.Sprintf("mode %s, the account's own: for %s", text.Sanitize(r.Mode, text.MaxField), ModeApp(a, apiclient.AllApps))
+		return fmt.Sprintf("mode %s, the account's own: for %s", text.Field(r.Mode), ModeApp(a, apiclient.AllApps))
 	case r.Type == apiclient.RuleMode:
-		return fmt.Sprintf("mode %s %s", text.Sanitize(r.Mode, text.MaxField), scope)
+		return fmt.Sprintf("mode %s %s", text.Field(r.Mode), scope)
 	case r.Type == apiclient.RuleRegex:
-		return fmt.Sprintf("indicator (%s) %s on %s, %s", text.Sanitize(r.AttackType, text.MaxField), text.Sanitize(r.Regex, text.MaxPath), part, scope)
+		return fmt.Sprintf("indicator (%s) %s on %s, %s", text.Field(r.AttackType), text.Sanitize(r.Regex, text.MaxPath), part, scope)
 	case r.Type == apiclient.RulePatch && r.AttackType == AnyAttack:
 		return fmt.Sprintf("%s blocks every request that has %s, %s", r.Type, part, scope)
 	case r.Type != apiclient.RulePatch:
-		return fmt.Sprintf("%s, %s", text.Sanitize(r.Type, text.MaxField), scope)
+		return fmt.Sprintf("%s, %s", text.Field(r.Type), scope)
 	}
-	return fmt.Sprintf("%s %s in %s, %s", r.Type, text.Sanitize(r.AttackType, text.MaxField), part, scope)
+	return fmt.Sprintf("%s %s in %s, %s", r.Type, text.Field(r.AttackType), part, scope)
 }
 
 // ModeOf is the application whose whole mode a rule sets; apiclient.AllApps of the account's own, which has no conditions.

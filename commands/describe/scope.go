@@ -64,7 +64,7 @@ func pathsName(p apiclient.Path) string {
 	if p.Begins() && len(p.Dirs) == 0 {
 		return "every path"
 	}
-	name, ext := text.Sanitize(p.Name, text.MaxField), text.Sanitize("."+p.Ext, text.MaxField)
+	name, ext := text.Field(p.Name), text.Field("."+p.Ext)
 	what := "every path"
 	switch {
 	case p.AnyName && p.HasExt:
@@ -102,7 +102,7 @@ func Scope(a *call.Account, conditions []apiclient.Condition) string {
 	case a == nil:
 		app = fmt.Sprintf("app=%d", s.App.N)
 	default:
-		app = text.Sanitize(a.AppName(s.App), text.MaxField)
+		app = text.Field(a.AppName(s.App))
 	}
 	switch {
 	case len(conditions) == 1:

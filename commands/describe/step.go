@@ -41,7 +41,7 @@ func ByHand(a *call.Account, s record.Step) text.Text {
 		return text.New("take off the ", ListName(s.Entry.List), ": ", text.Code(Sources(*s.Entry)), ", ", a.AppsText(s.Entry.Apps))
 	case record.CreateRule:
 		if app, ok := ModeOf(*s.Rule); ok {
-			return text.New("set the mode of ", ModeApp(a, app), " to ", text.Code(text.Sanitize(s.Rule.Mode, text.MaxField)))
+			return text.New("set the mode of ", ModeApp(a, app), " to ", text.Code(text.Field(s.Rule.Mode)))
 		}
 		return text.New("create the rule: ", text.Code(Rule(a, *s.Rule)))
 	}

@@ -21,7 +21,7 @@ func Applications(s record.Storm, a *call.Account) string {
 			first = apiclient.Known(app)
 		}
 	}
-	name := text.Sanitize(a.AppName(first), text.MaxField)
+	name := text.Field(a.AppName(first))
 	if more := s.AppCount - 1; more > 0 {
 		return name + " and " + text.Count(more, "more application")
 	}
@@ -86,11 +86,11 @@ func Tallies(s record.Storm, a *call.Account, policy policy.Policy, sources apic
 	}
 	lines := []text.Text{text.Lead("By status:", " ", status)}
 	if len(s.Types) > 0 {
-		lines = append(lines, text.Lead("By type:", " ", tally(s.Types, of, func(t string) text.Text { return text.New(TypeName(text.Sanitize(t, text.MaxField))) })))
+		lines = append(lines, text.Lead("By type:", " ", tally(s.Types, of, func(t string) text.Text { return text.New(TypeName(text.Field(t))) })))
 	}
 	if len(s.Apps) > 1 {
 		apps := tally(s.Apps, of, func(app int64) text.Text {
-			return text.New(text.Sanitize(a.AppName(apiclient.Known(app)), text.MaxField))
+			return text.New(text.Field(a.AppName(apiclient.Known(app))))
 		})
 		lines = append(lines, text.Lead("By application:", " ", apps))
 	}
@@ -142,7 +142,7 @@ var statusWords = map[apiclient.Status]string{
 func StormSource(ip netip.Addr, country string, policy policy.Policy) text.Text {
 	words := text.New(text.Code(ip.String()))
 	if own, ok := policy.SourceOf(ip); ok {
-		words = text.New(words, " = ", text.Sanitize(own.Name, text.MaxField))
+		words = text.New(words, " = ", text.Field(own.Name))
 	}
 	if country != "" {
 		words = text.New(words, " ", text.Sanitize(country, 20))

@@ -25,7 +25,7 @@ func Owner(o *record.Owner) text.Text {
 	if o == nil {
 		return text.New("Unacknowledged")
 	}
-	return OwnerSince(*o, text.Bold(text.Sanitize(o.Name, text.MaxField)))
+	return OwnerSince(*o, text.Bold(text.Field(o.Name)))
 }
 
 // OwnerSince says that the owner, under the name given, is on an attack.
@@ -38,7 +38,7 @@ func Unacknowledged(k record.Triage, through bool) text.Text {
 	if k.Lapsed == nil {
 		return text.New("Unacknowledged")
 	}
-	words := text.Lead(text.Sanitize(k.Lapsed.Name, text.MaxField), "'s acknowledgement lapsed after ", text.Duration(k.UnackedAt.Sub(k.Lapsed.Since).Truncate(time.Minute)))
+	words := text.Lead(text.Field(k.Lapsed.Name), "'s acknowledgement lapsed after ", text.Duration(k.UnackedAt.Sub(k.Lapsed.Since).Truncate(time.Minute)))
 	if through {
 		words = text.New(words, "; still getting through")
 	}
@@ -47,12 +47,12 @@ func Unacknowledged(k record.Triage, through bool) text.Text {
 
 // Verdict says what a person found an attack to be.
 func Verdict(v record.Verdict) text.Text {
-	return text.New("Verdict: ", text.Bold(strings.ReplaceAll(text.Sanitize(v.Is, text.MaxField), "_", " ")), ", by ", text.Sanitize(v.By.Name, text.MaxField), " ", v.At)
+	return text.New("Verdict: ", text.Bold(strings.ReplaceAll(text.Field(v.Is), "_", " ")), ", by ", text.Field(v.By.Name), " ", v.At)
 }
 
 // Note is a note with its author.
 func Note(n record.Note) text.Text {
-	return text.New("Note of ", text.Sanitize(n.By.Name, text.MaxField), " ", n.At, ": ", text.Sanitize(n.Text, MaxNote))
+	return text.New("Note of ", text.Field(n.By.Name), " ", n.At, ": ", text.Sanitize(n.Text, MaxNote))
 }
 
 // How much may be noted about one attack: a card and an answer have to be read.

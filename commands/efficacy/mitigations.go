@@ -107,7 +107,7 @@ func ofOthers(s call.Situation, known []record.Change) (all []Mitigation) {
 		}
 		byUs := func(c record.Change, step record.Step) bool { return step.Kind == record.AddEntry && Ours(e, c, step) }
 		if len(subjects) > 0 && !made(known, byUs) {
-			m := Mitigation{Does: "Deny " + describe.Sources(e), By: text.Sanitize(e.Author, text.MaxField), Since: e.Created, Due: e.Created.Add(entryDelays.works), Until: e.Expires, subjects: subjects}
+			m := Mitigation{Does: "Deny " + describe.Sources(e), By: text.Field(e.Author), Since: e.Created, Due: e.Created.Add(entryDelays.works), Until: e.Expires, subjects: subjects}
 			all = append(all, m.judged(s, entryDelays))
 		}
 	}
@@ -274,7 +274,7 @@ func ruleDoes(s call.Situation, r apiclient.Rule) string {
 	does := "Patch"
 	switch {
 	case r.Type == apiclient.RuleMode:
-		does = text.Sanitize(r.Mode, text.MaxField) + " mode"
+		does = text.Field(r.Mode) + " mode"
 	case r.AttackType == describe.AnyAttack:
 		does = "Block"
 	}

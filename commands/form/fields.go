@@ -230,7 +230,7 @@ func MuteForm(c *call.Call, f *call.Form) {
 	if top, ok := call.TopTarget(c.Attack); ok {
 		f.Relabel("source", "Everything from this address or range instead", "as "+top.String()+", its top source")
 	}
-	f.Relabel("type", "Everything of this type instead", "as "+text.Sanitize(c.Attack.Type, text.MaxField))
+	f.Relabel("type", "Everything of this type instead", "as "+text.Field(c.Attack.Type))
 }
 
 // ListMisses reports whether a line names no source, and no attack whose top source it could be.

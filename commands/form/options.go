@@ -140,7 +140,7 @@ func OngoingAttacks(c *call.Call) []call.Option {
 		known, err = report.KnownAttacks(c)
 		return slices.SortedFunc(maps.Keys(known), func(x, y string) int { return cmp.Or(describe.WorstFirst(known[x], known[y]), cmp.Compare(x, y)) }), err
 	}, func(id string, _ []string) (call.Option, bool) {
-		what := describe.TypeName(text.Sanitize(known[id].Type, text.MaxField))
+		what := describe.TypeName(text.Field(known[id].Type))
 		if record.IsStorm(known[id].ID) {
 			what = "storm"
 		}
@@ -165,7 +165,7 @@ func WaitingRequests(c *call.Call) []call.Option {
 // StormsGrouped are the storms that are stored, for the field that asks for one.
 func StormsGrouped(c *call.Call) []call.Option {
 	return listed(c, call.AccountFacts.Storms, func(s record.StormSeen, _ []record.StormSeen) (call.Option, bool) {
-		on := text.Sanitize(describe.Applications(s.Storm, c.Account), text.MaxField)
+		on := text.Field(describe.Applications(s.Storm, c.Account))
 		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack")}, true
 	})
 }

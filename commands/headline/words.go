@@ -37,6 +37,6 @@ func AttackRow(s call.Situation, h Headline, card text.Text) text.Text {
 	if h.Incident {
 		kind = " incident"
 	}
-	return text.New(card, text.Bold(h.Words()), " · ", h.Severity, kind, " · ", describe.TypeName(text.Sanitize(a.Type, text.MaxField)), " · ", s.Account.AppName(a.App), " · ",
+	return text.New(card, text.Bold(h.Words()), " · ", h.Severity, kind, " · ", describe.TypeName(text.Field(a.Type)), " · ", s.Account.AppName(a.App), " · ",
 		describe.Figure(a.Hits, "hit"), ", last ", describe.Ago(a.Last, s.Now))
 }

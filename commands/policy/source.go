@@ -42,7 +42,7 @@ func comesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
 
 // ProtectedSource is what an admin protected, as guards and cards take it.
 func ProtectedSource(p record.Protected) Source {
-	return Source{Name: text.Sanitize(cmp.Or(p.Name, "protected by "+p.By.Name), text.MaxField), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny}
+	return Source{Name: text.Field(cmp.Or(p.Name, "protected by "+p.By.Name)), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny}
 }
 
 // HowDenied says whether a source is denied, for the end of a sentence.
@@ -83,7 +83,7 @@ func (s Source) Line() text.Text {
 	if more := len(s.Ranges) - maxRanges; more > 0 {
 		line = text.New(line, " and ", text.Count(more, "more range"))
 	}
-	line = text.New(line, text.Cell(" "), text.Bold(text.Sanitize(s.Name, text.MaxField)), text.Cell(", "), HowDenied(s.Deny))
+	line = text.New(line, text.Cell(" "), text.Bold(text.Field(s.Name)), text.Cell(", "), HowDenied(s.Deny))
 	if s.NoCards {
 		line = text.New(line, ", no cards")
 	}
@@ -101,7 +101,7 @@ func (p Policy) BrokenSources() []text.Text {
 	var lines []text.Text
 	for _, s := range p.Named() {
 		if s.Broken != "" {
-			lines = append(lines, text.Lead("Source "+text.Sanitize(s.Name, text.MaxField), ": ", text.Code(text.Sanitize(s.File, maxFile)), " can't be read: ", s.Broken,
+			lines = append(lines, text.Lead("Source "+text.Field(s.Name), ": ", text.Code(text.Sanitize(s.File, maxFile)), " can't be read: ", s.Broken,
 				". What it held at ", s.ReadAt, " counts"))
 		}
 	}

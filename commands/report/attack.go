@@ -16,7 +16,7 @@ import (
 // AttackLines are what an attack is, from where and since when.
 func AttackLines(c *call.Call, k record.KnownAttack) (lines []text.Text) {
 	if k.Incident() {
-		lines = append(lines, text.New(worked(k.Attack), ". ", text.Code("vulns "+text.Sanitize(k.VulnID, text.MaxField)), " shows it with its incidents"))
+		lines = append(lines, text.New(worked(k.Attack), ". ", text.Code("vulns "+text.Field(k.VulnID)), " shows it with its incidents"))
 	}
 	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload"), ", ", describe.Figure(k.SourceCount, "source"), ", ", describe.Answers(k.Attack)))
 }
@@ -27,7 +27,7 @@ func Details(s call.Situation) (lines []text.Text) {
 		return append(lines, text.New("Which buttons would help is unknown: the service doesn't answer"))
 	}
 	if s.Attack.App.Known {
-		lines = append(lines, text.New("Mode by rules: ", describe.ModeName(text.Sanitize(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), text.MaxField)), " (a node's own setting can override it)"))
+		lines = append(lines, text.New("Mode by rules: ", describe.ModeName(text.Field(describe.ModeByRules(s.Rules, int(s.Attack.App.N)))), " (a node's own setting can override it)"))
 	}
 	for _, why := range advice.Advise(s).Notes {
 		lines = append(lines, text.New("Not offered: ", why))
@@ -54,7 +54,7 @@ func Fresh(c *call.Call) (k record.KnownAttack, old []text.Text) {
 
 // worked says that an attack is an incident.
 func worked(a apiclient.Attack) text.Text {
-	return text.Lead("It worked", ", says the service: vulnerability ", text.Code(text.Sanitize(a.VulnID, text.MaxField)), ". Assume data was read")
+	return text.Lead("It worked", ", says the service: vulnerability ", text.Code(text.Field(a.VulnID)), ". Assume data was read")
 }
 
 // sourcesLine is where an attack's hits came from, as far as the service listed it: at most so many sources, each with its remark.

@@ -259,7 +259,7 @@ func (h Home) waiting() call.Part {
 	var rows []call.Row
 	for _, o := range h.Accounts {
 		for _, r := range o.Waiting {
-			words := text.New(text.Code(r.ID), " ", text.Sanitize(r.Does, text.MaxPath), " · asked by ", text.Sanitize(r.Asker.Name, text.MaxField), " ", r.At, " · until ", r.Until)
+			words := text.New(text.Code(r.ID), " ", text.Sanitize(r.Does, text.MaxPath), " · asked by ", text.Field(r.Asker.Name), " ", r.At, " · until ", r.Until)
 			rows = append(rows, h.row(o, words, advice.Approval(r, h.Who, o.Role)...))
 		}
 	}
@@ -406,7 +406,7 @@ func (o Overview) trouble() (lines []text.Text) {
 	for _, name := range o.Damaged {
 		line := text.Lead("Damaged in Redis, and set aside: ", text.Code(text.Sanitize(name, text.MaxPath)))
 		if _, id, ok := strings.Cut(name, ":changes "); ok {
-			line = text.New(line, ". Whether change ", text.Code(text.Sanitize(id, text.MaxField)), " is in force is unknown, and wafbot can't end it: look at ", text.Code("lists"), " and ", text.Code("rules"))
+			line = text.New(line, ". Whether change ", text.Code(text.Field(id)), " is in force is unknown, and wafbot can't end it: look at ", text.Code("lists"), " and ", text.Code("rules"))
 		}
 		lines = append(lines, line)
 	}

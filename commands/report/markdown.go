@@ -42,7 +42,7 @@ func head(c *call.Call, d *text.Document, h History) {
 	if h.Storm != nil {
 		stormHead(c, d, *h.Storm)
 	} else {
-		d.Heading(1, text.New(kind, " ", text.Code(h.ID), ": ", describe.TypeName(text.Sanitize(attack.Type, text.MaxField)), " on ", a.AppName(attack.App)))
+		d.Heading(1, text.New(kind, " ", text.Code(h.ID), ": ", describe.TypeName(text.Field(attack.Type)), " on ", a.AppName(attack.App)))
 		d.Item(text.New("Where: ", text.Code(describe.Where(attack)), describe.Part(attack)))
 		d.Item(text.New("Account: ", text.Code(h.Account), "; the service's id: ", text.Code(text.Sanitize(cmp.Or(attack.ID, "unknown"), text.MaxPath))))
 	}
@@ -114,7 +114,7 @@ func inPlace(c *call.Call, d *text.Document, h History) {
 	d.Heading(2, text.New("Still in place"))
 	s := call.Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Efficacy: h.Efficacy, Now: h.At}
 	for _, ch := range h.InPlace {
-		line := text.Lead(ch.Does, ", by ", text.Sanitize(ch.Actor.Name, text.MaxField))
+		line := text.Lead(ch.Does, ", by ", text.Field(ch.Actor.Name))
 		switch {
 		case ch.Overdue(h.At):
 			line = text.New(line, ", though it should have ended ", ch.Until, ": wafbot tries each minute")
@@ -160,13 +160,13 @@ func whoDidWhat(d *text.Document, h History) {
 			p.outcomes = append(p.outcomes, e.Outcome)
 		}
 		verb, _, _ := strings.Cut(e.Line, " ")
-		if verb = text.Sanitize(verb, text.MaxField); !slices.Contains(p.verbs[e.Outcome], verb) {
+		if verb = text.Field(verb); !slices.Contains(p.verbs[e.Outcome], verb) {
 			p.verbs[e.Outcome] = append(p.verbs[e.Outcome], verb)
 		}
 	}
 	d.Heading(2, text.New("Who did what"))
 	for _, p := range people {
-		line := text.New(text.Sanitize(p.who.Name, text.MaxField))
+		line := text.New(text.Field(p.who.Name))
 		for i, outcome := range p.outcomes {
 			between := ", "
 			if i == 0 {

@@ -100,7 +100,7 @@ func stormTyped(c *call.Call, typed string) (account *call.Account, storm record
 			}
 		}
 	}
-	shown := text.Code(text.Sanitize(typed, text.MaxField))
+	shown := text.Code(text.Field(typed))
 	switch {
 	case found == 1:
 		return account, storm, nil
@@ -189,5 +189,5 @@ func StormListLine(s record.StormSeen) record.Line {
 
 // NoStorm refuses an id that is no stored storm's.
 func NoStorm(typed string) error {
-	return refusal.Usage(text.New("Unknown storm: ", text.Code(text.Sanitize(typed, text.MaxField)), ". ", text.Code("status"), " names those that go on. An id needs at least ", record.MinPrefix, " characters"))
+	return refusal.Usage(text.New("Unknown storm: ", text.Code(text.Field(typed)), ". ", text.Code("status"), " names those that go on. An id needs at least ", record.MinPrefix, " characters"))
 }

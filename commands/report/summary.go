@@ -205,7 +205,7 @@ func (s Summary) undone() call.Part {
 	for _, u := range s.Undone {
 		why := "no reason given"
 		if u.Why != "" {
-			why = text.Sanitize(u.Why, text.MaxField)
+			why = text.Field(u.Why)
 		}
 		ch := u.Change // its end is left out: it no longer matters, and why needs the room
 		rows = append(rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", describe.MadeBy(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})

@@ -71,7 +71,7 @@ func allSources(a apiclient.Attack) text.Text {
 func changesMade(c *call.Call, h History) []moment {
 	var all []moment
 	for _, ch := range h.Changes {
-		words := text.Lead(ch.Does, ", by ", text.Sanitize(ch.Actor.Name, text.MaxField), " ", text.Code(ch.ID), ": ")
+		words := text.Lead(ch.Does, ", by ", text.Field(ch.Actor.Name), " ", text.Code(ch.ID), ": ")
 		switch ch.State {
 		case record.StateBegun:
 			words = text.New(words, "in progress, or its outcome is unknown")
@@ -152,7 +152,7 @@ func words(h History) []moment {
 
 // entryText is what a person asked, and its outcome.
 func entryText(e record.AuditEntry) text.Text {
-	who := text.Sanitize(e.Actor.Name, text.MaxField)
+	who := text.Field(e.Actor.Name)
 	line, err := grammar.Parse(e.Line)
 	first := ""
 	if len(line.Words) > 0 {
@@ -185,7 +185,7 @@ func entryText(e record.AuditEntry) text.Text {
 // handoverText says to whom an attack was handed over, by the answer that was given, and with which words.
 func handoverText(e record.AuditEntry, who, message string) text.Text {
 	to, _, _ := strings.Cut(strings.Join(e.After, " "), " is on ")
-	words := text.New(who, " hands it over to ", text.Sanitize(to, text.MaxField))
+	words := text.New(who, " hands it over to ", text.Field(to))
 	if to == e.Actor.Name {
 		words = text.New(who, " takes it over")
 	}

@@ -193,7 +193,7 @@ func seriesLines(title string, all []Series, name func(string) text.Text) (lines
 }
 
 func typeInTrend(name string) text.Text {
-	return text.New(describe.TypeName(text.Sanitize(name, text.MaxField)))
+	return text.New(describe.TypeName(text.Field(name)))
 }
 
 func statusInTrend(name string) text.Text {

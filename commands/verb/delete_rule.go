@@ -75,9 +75,9 @@ func deletable(r apiclient.Rule) error {
 	id := strconv.FormatInt(r.ID, 10)
 	switch {
 	case r.System:
-		return refusal.Guarded(text.New("rule ", text.Code(id), " is the service's own (", text.Sanitize(r.Type, text.MaxField), "): wafbot leaves it alone"))
+		return refusal.Guarded(text.New("rule ", text.Code(id), " is the service's own (", text.Field(r.Type), "): wafbot leaves it alone"))
 	case !describe.KnownKind(r) || !r.Point.Understood() || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
-		return refusal.Guarded(text.New("rule ", text.Code(id), " (", text.Sanitize(r.Type, text.MaxField), ") is of a kind that wafbot could not put back: delete it in the service's console"))
+		return refusal.Guarded(text.New("rule ", text.Code(id), " (", text.Field(r.Type), ") is of a kind that wafbot could not put back: delete it in the service's console"))
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func acknowledgeDrill(c *call.Call, d record.Drill, card string) (call.Result, e
 		case at.By != nil && at.By.Is(c.Actor):
 			return unchanged(d, text.New("You have acknowledged this test card already")), nil
 		case at.By != nil:
-			who := text.Bold(text.Sanitize(at.By.Name, text.MaxField))
+			who := text.Bold(text.Field(at.By.Name))
 			return call.Result{}, refusal.Nothing(text.New(who, " was faster: the test card is acknowledged"))
 		default:
 			d.Cards = slices.Clone(d.Cards)

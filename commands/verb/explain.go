@@ -191,7 +191,7 @@ func valueOf(a *call.Account, key string, attack apiclient.Attack) text.Text {
 		}
 		return text.New("attack")
 	case "type":
-		return text.New(text.Code(text.Sanitize(cmp.Or(attack.Type, "unknown"), text.MaxField)))
+		return text.New(text.Code(text.Field(cmp.Or(attack.Type, "unknown"))))
 	case "application":
 		return text.New(a.AppName(attack.App))
 	case "host":

@@ -96,7 +96,7 @@ func assignee(c *call.Call) (record.Actor, error) {
 	to.Team, to.Name = cmp.Or(s.Who.Team, to.Team), cmp.Or(s.Who.Name, to.ID)
 	user := text.New(text.User(to.ID))
 	if s.Who.Name != "" { // the audit log and the terminal show an id as it is
-		user = text.Lead(text.Sanitize(s.Who.Name, text.MaxField))
+		user = text.Lead(text.Field(s.Who.Name))
 	}
 	needs := text.New(". Who is on an attack needs the role ", text.Bold(record.Responder.String()))
 	switch {
@@ -143,11 +143,11 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 			before[from]++
 			names[from] = text.New(text.User(from))
 			if t.Owner.FromName != "" {
-				names[from] = text.New(text.Sanitize(t.Owner.FromName, text.MaxField))
+				names[from] = text.New(text.Field(t.Owner.FromName))
 			}
 		}
 	}
-	user := text.Bold(text.Sanitize(to.Name, text.MaxField))
+	user := text.Bold(text.Field(to.Name))
 	switch {
 	case len(ongoing) == 0:
 		return unchanged(taken, text.New("Nothing is going on on ", c.Account.Name)), nil

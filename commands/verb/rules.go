@@ -53,7 +53,7 @@ func readRules(c *call.Call) (call.Result, error) {
 		if describe.KnownKind(r) {
 			known = append(known, r)
 		} else {
-			others[text.Sanitize(r.Type, text.MaxField)+describe.ByService(r, " (", ")")]++
+			others[text.Field(r.Type)+describe.ByService(r, " (", ")")]++
 		}
 	}
 	res, err := listing(c, counted(c, len(all), "rule"), []string{"ID", "WHAT", "BY"}, known, func(r apiclient.Rule) text.Text { return describe.RuleRow(c.Account, r, makers[r.ID]) })

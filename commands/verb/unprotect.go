@@ -40,7 +40,7 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 	if len(found) != 1 {
 		words := text.New(refusal.Typed(word), " is not protected on ", c.Account.Name, ": ", text.Code("sources"), " lists what is")
 		if own, ok := c.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
-			words = text.New(text.Code(t.String()), " is ", text.Bold(text.Sanitize(own.Name, text.MaxField)), " by the configuration, or by nature: only who runs wafbot can change that")
+			words = text.New(text.Code(t.String()), " is ", text.Bold(text.Field(own.Name)), " by the configuration, or by nature: only who runs wafbot can change that")
 		}
 		return call.Result{}, refusal.Nothing(words)
 	}

@@ -78,8 +78,8 @@ func bySeverity(x, y apiclient.Vulnerability) int {
 
 func vulnLine(v apiclient.Vulnerability) text.Text {
 	status := map[string]string{"": "state unknown", "falsepositive": "false positive"}[v.Status]
-	line := text.New(text.Code(text.Sanitize(v.ID, text.MaxField)), text.Cell(" "), text.Bold(describe.Severity(v.Threat)), text.Cell(" "), cmp.Or(text.Sanitize(v.Title, text.MaxPath), describe.TypeName(text.Sanitize(v.Type, text.MaxField))),
-		text.Cell(", "), cmp.Or(status, text.Sanitize(v.Status, text.MaxField)))
+	line := text.New(text.Code(text.Field(v.ID)), text.Cell(" "), text.Bold(describe.Severity(v.Threat)), text.Cell(" "), cmp.Or(text.Sanitize(v.Title, text.MaxPath), describe.TypeName(text.Field(v.Type))),
+		text.Cell(", "), cmp.Or(status, text.Field(v.Status)))
 	if v.Incidents.Known {
 		line = text.New(line, text.Cell(", "), describe.Figure(v.Incidents, "incident"))
 	} else {
@@ -135,7 +135,7 @@ func because(c *call.Call, err error) text.Text {
 
 // vulnDetails are what the listing has no room for.
 func vulnDetails(v apiclient.Vulnerability) (lines []text.Text) {
-	given := func(word string) string { return cmp.Or(text.Sanitize(word, text.MaxField), "unknown") }
+	given := func(word string) string { return cmp.Or(text.Field(word), "unknown") }
 	lines = append(lines, text.New("Found by ", given(strings.ToLower(v.DetectionMethod)), ", target ", given(v.Target), ", in the console ", given(v.WID), describe.Part(apiclient.Attack{Parameter: v.Parameter})))
 	for _, words := range []string{v.Description, v.Additional} {
 		if words != "" {

@@ -115,6 +115,9 @@ func Cut(s string, limit int) string {
 	return s[:end] + "…"
 }
 
+// Field is Sanitize for a field of a record: at most MaxField characters.
+func Field(s string) string { return Sanitize(s, MaxField) }
+
 // SanitizeJSON is JSON that is the same, in which what can't be seen, what turns the direction of writing, and floods of combining marks are written
 // as \u202e.
 func SanitizeJSON(text []byte) []byte {
