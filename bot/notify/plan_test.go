@@ -122,7 +122,7 @@ func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 func TestEachKindHasAHandler(t *testing.T) {
 	t.Parallel()
 	n := New(Config{Slack: slackconn.Connect(slackconn.Config{})})
-	require.Len(t, n.handlers, 27)
+	require.Len(t, n.handlers, 28)
 	for kind, h := range n.handlers {
 		if kind == record.SummaryDue {
 			continue

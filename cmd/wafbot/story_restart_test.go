@@ -121,7 +121,7 @@ func TestRedisAway(t *testing.T) {
 		card.click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "not done: wafbot's store (Redis) can't be reached")
 		w.types("vic", "status")
-		w.ephemeral("vic", "Status of acme", "Going on: 1 attack", "What is in force is unknown", "until it can nothing is changed")
+		w.ephemeral("vic", "Status of acme", "Going on: 1 attack", "What is in force is unknown", "nothing can be changed meanwhile")
 		w.types("vic", "lists")
 		w.ephemeral("vic", "acme: 0 entr")
 		status, _ = w.get("/healthz")

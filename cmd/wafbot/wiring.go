@@ -165,7 +165,7 @@ func (a *app) Health(account string) (call.PollHealth, bool) {
 // redisAway logs once that Redis can't be used, and why, and once that it can again.
 func (a *app) redisAway(err error) {
 	if err != nil {
-		a.log.Error("redis "+refusal.Redis(err)+": until then nothing is posted and nothing is changed", "err", err)
+		a.log.Error("redis "+refusal.Redis(err)+": until it works again nothing is posted and nothing is changed", "err", err)
 		return
 	}
 	a.log.Info("redis is back")

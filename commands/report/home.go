@@ -311,7 +311,8 @@ func (h Home) inForce() (p call.Part) {
 
 // storeUnknown says why it is unknown what people and wafbot did.
 func (o Overview) storeUnknown() text.Text {
-	return text.New("What is in force is unknown: wafbot's store (Redis) ", o.Store, ". Until then nothing is changed. What people did is unknown, too")
+	return text.New("What is in force is unknown: wafbot's store (Redis) ", o.Store,
+		". So is what people did, and nothing can be changed meanwhile")
 }
 
 // changes are the changes in force that are wanted: of each account first those that should have ended.

@@ -85,7 +85,7 @@ func changesMade(c *call.Call, h History) []moment {
 		if !ch.Until.IsZero() && ch.Parent() == "" {
 			words = text.New(words, ", until ", ch.Until)
 		}
-		m := moment{at: ch.At, text: words}
+		m := moment{at: h.asked(ch), text: words}
 		if ch.Reason != "" {
 			m.below = append(m.below, text.New("Why: ", text.Sanitize(ch.Reason, describe.MaxNote)))
 		}
@@ -105,6 +105,16 @@ func changesMade(c *call.Call, h History) []moment {
 		}
 	}
 	return all
+}
+
+// asked is when a change was asked for: as of all entries of the audit log, that is when the press was accepted.
+func (h History) asked(ch record.Change) time.Time {
+	for _, e := range h.Entries {
+		if e.Change == ch.ID {
+			return e.At
+		}
+	}
+	return ch.At
 }
 
 // sourcesSince is what became of the sources that a change denied, each judged by its own hits.

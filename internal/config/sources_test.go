@@ -95,7 +95,7 @@ func TestABrokenFileKeepsWhatWasGood(t *testing.T) {
 			require.NoError(l.t, os.Remove(l.path))
 			require.NoError(l.t, os.Mkdir(l.path, 0o700))
 			require.NoError(l.t, os.Chtimes(l.path, time.Now(), time.Now()))
-		}, "is a directory"},
+		}, "is a folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -106,7 +106,9 @@ func gauges() []gauge {
 		ofConfig("removed_account_changes", "Changes in force of accounts that aren't in the configuration any more, which nothing ends.", func(c Config) float64 { return float64(c.Undrained) }),
 		ofEach("account_owned", "1 if this replica owns the account, which means that it polls it and posts its events; else 0.", func(a Account) float64 { return one(a.Owned) }),
 		ofEach("account_poll_interval_seconds", "The configured pause between polls of the account.", func(a Account) float64 { return a.Interval.Seconds() }),
-		ofEach("account_foreign_records", "Records of other clients that the service's answers for the account held since this replica started. They are left out; more of them is the service's fault.", func(a Account) float64 { return float64(a.Foreign) }),
+		ofPolled("account_foreign_records", "Records of other clients that the service's answers for the account held "+
+			"since this replica started. They are left out; more of them is the service's fault.",
+			func(a Account) float64 { return float64(a.Foreign) }),
 		ofPolled("account_reachable", "1 if the last poll of the account was good; else 0.", func(a Account) float64 { return one(a.Reachable) }),
 		ofOwned("account_last_good_poll_timestamp_seconds", "When the last complete poll of the account ended, Unix time by the service's clock.", func(a Account) (float64, bool) {
 			return float64(a.LastGood.UnixMilli()) / 1000, !a.LastGood.IsZero()

@@ -78,10 +78,9 @@ func (q *questions) askContext(ctx context.Context, account string, c *record.Ac
 	ask(q, q.redis.Get(ctx, q.key(keySources, account)), &c.Sources, "sources of "+account)
 	ask(q, q.redis.Get(ctx, q.key(keyMutes, account)), &c.Mutes, "mutes of "+account)
 	damaged := q.redis.HKeys(ctx, q.key(keyDamaged, account))
-	q.read = append(q.read, func() (err error) {
-		c.Damaged, err = damaged.Result()
-		slices.Sort(c.Damaged)
-		return err
+	q.read = append(q.read, func() error {
+		c.Damaged = slices.Sorted(slices.Values(damaged.Val()))
+		return damaged.Err()
 	})
 }
 
