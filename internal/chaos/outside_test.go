@@ -172,7 +172,11 @@ func (r *round) damage(dice *rand.Rand) {
 	}
 	slices.Sort(keys)
 	key := keys[which%len(keys)]
-	switch ask("TYPE %s", key)[0] {
+	kind := ask("TYPE %s", key)
+	if len(kind) == 0 {
+		return // a name with a blank in it
+	}
+	switch kind[0] {
 	case "string":
 		ask("SET %s %s KEEPTTL", key, bad)
 	case "hash":
