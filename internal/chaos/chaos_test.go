@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -53,6 +54,9 @@ func TestChaos(t *testing.T) {
 				v := r.settle()
 				report := r.report(v)
 				fmt.Print(report)
+				if !v.clean() {
+					r.dump()
+				}
 				require.True(t, v.clean(), "lost or done twice; %s; logs in %s\n%s", p, r.logs, v.lines())
 			})
 		}
@@ -128,6 +132,16 @@ func (r *round) report(v *verdict) string {
 	fmt.Fprintf(table, "only Redis held it (apart)\t%d\nprolonged\t%d\n", len(v.apart), v.prolonged)
 	_ = table.Flush()
 	return b.String() + lines("apart", v.apart)
+}
+
+// dump has the replicas that live write what their goroutines do into their logs, and end.
+func (r *round) dump() {
+	for _, one := range r.replicas {
+		if p := one.process; p != nil {
+			p.signal(syscall.SIGQUIT)
+			<-p.ended
+		}
+	}
 }
 
 // lines lists what is wrong.

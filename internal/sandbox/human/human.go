@@ -3,8 +3,8 @@ package human
 
 import "regexp"
 
-// inside is what formatted values, Go's types and errors of libraries look like.
-var inside = regexp.MustCompile(`%!|\[\{|&\{|map\[|<nil>|\b0x[0-9a-f]{6,}|still lacks|` +
+// inside is what formatted values, Go's types and errors of libraries look like. %!v(MISSING) is what attackers write in tests; go vet finds ours.
+var inside = regexp.MustCompile(`%!\(|%!\w\(([*\[\]\w.]+=|PANIC)|\[\{|&\{|map\[|<nil>|\b0x[0-9a-f]{6,}|still lacks|` +
 	`\*?\b(call|record|apiclient|store|config|refusal|time|net|http|json|strconv)\.[A-Z]\w+|` +
 	`context (deadline exceeded|canceled)|redis: |\bEOF\b|i/o timeout|runtime error|invalid character '|goroutine \d`)
 
