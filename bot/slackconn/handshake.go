@@ -73,8 +73,8 @@ func Reach(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	if to.Scheme == "wss" || to.Scheme == "https" {
+	defer func() { _ = conn.Close() }()
+	if secure(to) {
 		return tls.Client(conn, &tls.Config{ServerName: to.Hostname()}).HandshakeContext(ctx)
 	}
 	return nil
@@ -149,7 +149,7 @@ func askProxy(conn net.Conn, user *url.Userinfo, host string) error {
 		return err
 	}
 	answer := bufio.NewReader(io.LimitReader(conn, maxHandshake))
-	res, err := http.ReadResponse(answer, req)
+	res, err := http.ReadResponse(answer, req) //nolint:bodyclose // the connection is its body
 	switch {
 	case err != nil:
 		return err

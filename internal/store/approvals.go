@@ -56,7 +56,7 @@ func (s *client) readShown(answer *redis.StringCmd, text string, before error) (
 	if text == "" || before != nil {
 		return "", "", 0, before
 	}
-	if _, err := fmt.Sscan(text, &revision, &channel, &ts); err != nil {
+	if n, _ := fmt.Sscan(text, &revision, &channel, &ts); n < 3 {
 		key, field := asked(answer)
 		s.setAside(context.Background(), []string{key}, field, answer.Val())
 		return "", "", 0, nil
