@@ -24,13 +24,14 @@ type answer struct {
 	ends  bool // the connection ends with it
 }
 
-// intruder stands between the replicas and everything outside, as their HTTP proxy and as their Redis. It passes everything on, and says what it is told to.
+// intruder stands between the replicas and everything outside. It passes everything on, and says what it is told to.
 type intruder struct {
 	world   string // host and port
 	redis   string // likewise; those of the real one
 	outside *http.Transport
-	proxied string // its address as a proxy
-	stored  string // its address as Redis
+	slack   string // as the replicas see it
+	service string // likewise
+	stored  string // likewise Redis
 
 	mu   sync.Mutex
 	says map[string]*saying // by who says it
@@ -42,16 +43,15 @@ type saying struct {
 	left int
 }
 
-// suffix is the domain of the hosts that only the intruder leads to: it tells them apart.
-const suffix = ".outside.test"
-
 func newIntruder(t testing.TB, world, redis string) *intruder {
 	t.Helper()
 	i := &intruder{world: world, redis: redis, outside: &http.Transport{}, says: map[string]*saying{}}
 	t.Cleanup(i.outside.CloseIdleConnections)
-	server := httptest.NewServer(i)
-	t.Cleanup(server.CloseClientConnections)
-	i.proxied = server.URL
+	for who, address := range map[string]*string{"slack": &i.slack, "service": &i.service} {
+		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) { i.serve(who, rw, req) }))
+		t.Cleanup(server.CloseClientConnections)
+		*address = server.Listener.Addr().String()
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -95,20 +95,18 @@ func (i *intruder) answers(from, to string) (answer, bool) {
 	return s.answer, true
 }
 
-// ServeHTTP implements http.Handler: it is a proxy.
-func (i *intruder) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
-	host := strings.TrimSuffix(req.Host, ":80")
-	who := strings.TrimSuffix(host, suffix)
+// serve passes a request on to Slack or the service. The proxy before both may answer first.
+func (i *intruder) serve(who string, rw http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return
 	}
-	if a, said := i.answers("proxy", req.Method+" "+req.URL.Path); said {
+	if a, said := i.answers("proxy", ""); said {
 		i.reply(rw, a.raw)
 		return
 	}
-	if req.Method == http.MethodConnect {
-		i.connect(rw)
+	if req.Header.Get("Upgrade") != "" {
+		i.link(rw, req)
 		return
 	}
 	a, said := i.answers(who, req.Method+" "+req.URL.Path)
@@ -117,9 +115,8 @@ func (i *intruder) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		return
 	}
 	sent := req.Clone(req.Context())
-	sent.URL.Host, sent.Host, sent.RequestURI = i.world, i.world, ""
+	sent.URL.Scheme, sent.URL.Host, sent.Host, sent.RequestURI = "http", i.world, i.world, ""
 	sent.Body, sent.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	sent.Header.Del("Proxy-Connection")
 	sent.Header.Del("Accept-Encoding")
 	res, err := i.outside.RoundTrip(sent)
 	if err != nil {
@@ -132,7 +129,7 @@ func (i *intruder) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		i.reply(rw, "")
 		return
 	}
-	right = bytes.ReplaceAll(right, []byte("ws://"+i.world), []byte("ws://slack"+suffix))
+	right = bytes.ReplaceAll(right, []byte("ws://"+i.world), []byte("ws://"+i.slack))
 	switch {
 	case said && a.spoil == nil:
 		i.reply(rw, a.raw)
@@ -159,28 +156,23 @@ func (i *intruder) reply(rw http.ResponseWriter, raw string) {
 	_, _ = io.WriteString(conn, raw)
 }
 
-// connect lets a client through to the world, for a link.
-func (i *intruder) connect(rw http.ResponseWriter) {
+// link passes a Socket Mode link on.
+func (i *intruder) link(rw http.ResponseWriter, req *http.Request) {
 	far, err := net.Dial("tcp", i.world)
 	if err != nil {
 		i.reply(rw, "HTTP/1.1 502 Bad Gateway\r\n\r\n")
 		return
 	}
 	defer far.Close()
-	rw.WriteHeader(http.StatusOK)
+	req.Host = i.world // which takes no other
+	if req.Write(far) != nil {
+		return
+	}
 	near, buffered, err := http.NewResponseController(rw).Hijack()
 	if err != nil {
 		return
 	}
 	defer near.Close()
-	handshake, err := http.ReadRequest(buffered.Reader)
-	if err != nil {
-		return
-	}
-	handshake.Host = i.world // which takes no other
-	if handshake.Write(far) != nil {
-		return
-	}
 	go func() {
 		_, _ = io.Copy(far, buffered)
 		far.Close()

@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -34,8 +33,7 @@ type replica struct {
 	binary string
 	config string
 	logs   string
-	env    []string // beside the test's own
-	clock  string   // of its machine, as wrongclock reads it; "": it is right
+	clock  string // of its machine, as wrongclock reads it; "": it is right
 
 	mu      sync.Mutex
 	lives   int
@@ -49,7 +47,7 @@ var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
 func (r *replica) start() error {
 	r.lives++
 	cmd := exec.Command(r.binary, "serve", "--config", r.config)
-	cmd.Env = slices.Concat(os.Environ(), []string{"WAFBOT_LISTEN=127.0.0.1:0", wrongclock.Variable + "=" + r.clock}, r.env)
+	cmd.Env = append(os.Environ(), "WAFBOT_LISTEN=127.0.0.1:0", wrongclock.Variable+"="+r.clock)
 	p, address, err := start(r.t, r.logs, fmt.Sprintf("replica%d.%03d", r.number, r.lives), cmd, listening)
 	if err != nil {
 		return err

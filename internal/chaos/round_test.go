@@ -105,9 +105,6 @@ func openRound(t testing.TB, binary string, p plan) *round {
 	require.NoError(t, os.WriteFile(config, []byte(r.config(redis, slack, service)), 0o600))
 	for n := range p.replicas {
 		one := &replica{t: t, number: n, binary: binary, config: config, logs: logs}
-		if r.intruder != nil {
-			one.env = []string{"HTTP_PROXY=" + r.intruder.proxied, "http_proxy=", "NO_PROXY=", "no_proxy="}
-		}
 		require.NoError(t, one.start())
 		r.replicas = append(r.replicas, one)
 	}
