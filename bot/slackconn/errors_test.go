@@ -63,3 +63,19 @@ func TestWhichRequestsSlackIsDoneWith(t *testing.T) {
 		require.Equal(t, tt.done, slackconn.Answered(err), name)
 	}
 }
+
+// What answers with neither ok nor an error isn't Slack: a post that got such an answer may be there, or not.
+func TestAnAnswerThatIsntSlacks(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`null`, `{}`, `{"ok":null}`, `{"error":""}`, ` {"status":"up"}`} {
+		answered := func() *slackconn.Client {
+			client := &http.Client{Transport: answers{status: http.StatusOK, body: strings.NewReader(body)}}
+			return slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: client})
+		}
+		_, _, err := answered().Post(t.Context(), "C1")
+		require.ErrorContains(t, err, "isn't Slack's", body)
+		outcome, _ := slackconn.Judge(err)
+		require.Equal(t, slackconn.Doubtful, outcome, body)
+		require.Error(t, answered().Update(t.Context(), "C1", "1.1"), body)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -71,6 +72,10 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &unansweredError{WithoutURL(err)}
 	}
+	if ofAPI && outcome == "failed" && res.StatusCode == http.StatusOK {
+		_ = res.Body.Close()
+		return nil, &unansweredError{errors.New("the answer isn't Slack's: does something between change it?")}
+	}
 	res.Body = newBoundedBody(res.Body, method)
 	if method == MethodPost || method == MethodUpdate {
 		res.Body = &unechoedBody{ReadCloser: res.Body}
@@ -99,7 +104,10 @@ func outcomeOf(res *http.Response, err error) string {
 	res.Body = body
 	all, _ := body.Peek(maxRefusal) // what fails here fails again when it is read
 	answer := struct{ OK *bool }{}
-	if json.Unmarshal(all, &answer) == nil && answer.OK != nil && !*answer.OK {
+	switch err := json.Unmarshal(all, &answer); {
+	case err == nil && answer.OK == nil: // null, or {}, which slack-go takes for done
+		return "failed"
+	case err == nil && !*answer.OK:
 		return "refused"
 	}
 	return "ok"

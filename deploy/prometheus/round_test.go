@@ -50,7 +50,7 @@ func byMenu() map[string]trouble {
 		"service status:500": {alert: notWatched}, "service status:429": {alert: notWatched}, "service status:423": {alert: notWatched}, "service status:403": {alert: notWatched, also: "WafbotPermissionLost"},
 		"service unauthenticated": {alert: notWatched, also: "WafbotPermissionLost"}, "service inner:500": {alert: notWatched}, "service html": {alert: notWatched},
 		"service hang": {alert: notWatched, also: late}, "service reset": {alert: notWatched}, "service cut": {alert: notWatched}, "service 500_applied": {alert: notWatched},
-		"service reset_applied": {alert: notWatched}, "service slow": {also: late}, "service lagging": {}, "service mode_replaced": {}, "service mode_kept": {}, "service endless": {also: late},
+		"service reset_applied": {alert: notWatched}, "service slow": {also: late}, "service lagging": {}, "service mode_replaced": {}, "service mode_kept": {}, "service endless": {also: late}, "service foreign": {alert: notWatched},
 
 		"slack ratelimited": {alert: waiting}, "slack ratelimited_posted": {alert: waiting}, "slack 500": {alert: slackRefuse}, "slack 500_posted": {alert: slackRefuse},
 		"slack timeout": {alert: slackRefuse, also: waiting}, "slack timeout_posted": {alert: slackRefuse, also: waiting}, "slack archived": {alert: slackRefuse}, "slack missing_scope": {alert: slackRefuse},
