@@ -156,7 +156,7 @@ func (p *play) fault(side string, f map[string]any) {
 func asked(line func(p *play) string) func(p *play) {
 	return func(p *play) {
 		p.types(line(p))
-		p.await("the request", func() bool { return p.waits() != "" && p.says("APPROVAL NEEDED") == 1 })
+		p.await("the request", func() bool { return p.waits() != "" && p.says("APPROVAL NEEDED")+p.says("*approved* by") > 0 })
 	}
 }
 
