@@ -1,6 +1,6 @@
 # make test is all a contributor needs. It installs the tools of the full round where it can, and says what to install where it can't.
 GO      ?= go
-TIMEOUT ?= 8m
+TIMEOUT ?= 12m
 # The longest packages start first, so that none is left for one core at the end. Those that wait run beside those that compute.
 LONGEST ?= ./internal/chaos ./cmd/wafbot ./internal/store ./internal/doctor ./commands ./internal/redistest ./poller
 CHAOS_FOR    ?= 5m

@@ -25,7 +25,7 @@ local forms = {version = '^%d+$', audited = '^%d+$', epoch = '^%d+ %w+$'}
 local function wrong(key)
   local name, is = string.match(key, '}:(.*)$') or '', redis.call('TYPE', key).ok
   local want = string.find(name, '^lane:') and 'list' or kinds[name] or 'string'
-  if is == 'none' then return false end
+  if is == 'none' or name == 'none' then return false end
   if is ~= want then return is end
   if forms[name] then
     local text = redis.call('GET', key)

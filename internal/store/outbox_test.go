@@ -113,7 +113,7 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		net, direct := w.newWire(t), w.open(t)
-		s := net.open(t)
+		s := net.openPatiently(t, store.Config{})
 		owning(t, s)
 		before := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n0", "x:1"), event("n1", "x:1")}}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", before))
