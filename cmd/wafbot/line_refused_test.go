@@ -65,9 +65,13 @@ func TestRefusalsAtTheTerminal(t *testing.T) {
 		{"deny 10.1.2.3", exitFailed, "refused", "private addresses"},
 		{"remove " + neighbour, exitFailed, "nothing", neighbour},
 	} {
-		got := typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
+		var got answered
+		var answer printRefusal
+		for tries := 0; tries == 0 || answer.Outcome == "away" && tries < 10; tries++ { // a busy machine's Redis isn't there within a second
+			got = typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
+			answer = decode[printRefusal](t, got.out)
+		}
 		require.Equal(t, tt.code, got.code, "%s: %+v", tt.line, got)
-		answer := decode[printRefusal](t, got.out)
 		require.Equal(t, tt.outcome, answer.Outcome, "%s: %+v", tt.line, answer)
 		require.Contains(t, answer.Error, tt.says, tt.line)
 

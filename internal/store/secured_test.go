@@ -101,6 +101,7 @@ func requireRefused(t *testing.T, by *redistest.Secured, url string) {
 		require.Equal(t, spoilt != before, store.OfSentinels(err) && isRefused(err), "%v", err)
 	}
 	cfg := secured(by, url)
+	cfg.Timeout = patience
 	require.NoError(t, openWith(t, cfg).Ping(t.Context()))
 	cfg.KeyPrefix = "other:"
 	require.ErrorContains(t, openWith(t, cfg).Ping(t.Context()), "NOPERM")
