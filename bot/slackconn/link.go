@@ -25,6 +25,7 @@ const (
 	writeWithin = 2 * time.Second         // one frame
 	AckWithin   = 2400 * time.Millisecond // an envelope is acknowledged by then in any case; Slack waits 3 s
 	leaveWithin = time.Second             // for Slack to close its side
+	leaveEvery  = 5 * time.Millisecond    // how often a link that is left looks whether all is acknowledged
 )
 
 // Largest frame in bytes, and how many envelopes are handled at once. More wait. The longest message that a person can
@@ -121,8 +122,12 @@ func (l *link) begin() bool {
 	return !l.leaving
 }
 
-// leave closes the link from this side after every envelope was acknowledged.
+// leave closes the link from this side after every envelope was acknowledged. Until then Slack delivers more, which is
+// acknowledged, too: only what comes in the moment of the close isn't.
 func (l *link) leave() {
+	for end := time.Now().Add(AckWithin); len(l.slots) > 0 && time.Now().Before(end); {
+		time.Sleep(leaveEvery)
+	}
 	l.mu.Lock()
 	l.leaving = true
 	_ = l.conn.SetReadDeadline(time.Now().Add(AckWithin + leaveWithin))
