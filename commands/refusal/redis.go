@@ -96,11 +96,6 @@ func Store(err error) string { return "wafbot's store (Redis) " + Redis(err) }
 // TooOld reports whether Redis is older than wafbot needs.
 func TooOld(err error) bool { return err != nil && strings.Contains(err.Error(), ErrTooOld.Error()) }
 
-// Full reports whether Redis took nothing because its memory is full.
-func Full(err error) bool {
-	return err != nil && strings.HasPrefix(TroubleOf(err).Is, "its memory is full")
-}
-
 // Unreadable refuses what would go by a change whose record can't be read: perhaps it was done already.
 func Unreadable(id string) error {
 	return &Refusal{Kind: ErrAway, Text: text.New("the record of change ", text.Code(id), " in wafbot's store (Redis) is damaged: whether it was done is unknown, and wafbot can't end it. Look at ",
