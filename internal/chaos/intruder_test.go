@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"net"
@@ -27,11 +26,10 @@ type answer struct {
 // intruder stands between the replicas and everything outside. It passes everything on, and says what it is told to.
 type intruder struct {
 	world   string // host and port
-	redis   string // likewise; those of the real one
 	outside *http.Transport
 	slack   string // as the replicas see it
-	service string // likewise
-	stored  string // likewise Redis
+	service string // as the replicas see it
+	stored  string // Redis, as the replicas see it
 
 	mu   sync.Mutex
 	says map[string]*saying // by who says it
@@ -45,28 +43,14 @@ type saying struct {
 
 func newIntruder(t testing.TB, world, redis string) *intruder {
 	t.Helper()
-	i := &intruder{world: world, redis: redis, outside: &http.Transport{}, says: map[string]*saying{}}
+	i := &intruder{world: world, outside: &http.Transport{}, says: map[string]*saying{}}
 	t.Cleanup(i.outside.CloseIdleConnections)
 	for who, address := range map[string]*string{"slack": &i.slack, "service": &i.service} {
 		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) { i.serve(who, rw, req) }))
 		t.Cleanup(server.CloseClientConnections)
 		*address = server.Listener.Addr().String()
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	i.stored = l.Addr().String()
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go i.pass(conn)
-		}
-	}()
+	i.stored = betweenRedis(t, redis, i.pass)
 	return i
 }
 
@@ -180,35 +164,21 @@ func (i *intruder) link(rw http.ResponseWriter, req *http.Request) {
 	_, _ = io.Copy(near, far)
 }
 
-// pass passes a connection's commands on to Redis, one after another.
-func (i *intruder) pass(near net.Conn) {
-	defer near.Close()
-	far, err := net.Dial("tcp", i.redis)
-	if err != nil {
-		return
+// pass passes a command on to Redis, unless it says something else.
+func (i *intruder) pass(command value, on func() (value, error)) (raw []byte, err error) {
+	a, said := i.answers("redis", strings.Join(command.words[:min(2, len(command.words))], " "))
+	if raw = []byte(a.raw); !said || a.done {
+		right, err := on()
+		if err != nil {
+			return nil, err
+		}
+		raw = right.raw
 	}
-	defer far.Close()
-	commands, answers := bufio.NewReader(near), bufio.NewReader(far)
-	for {
-		command, err := readValue(commands)
-		if err != nil || len(command.words) == 0 {
-			return
-		}
-		a, said := i.answers("redis", strings.Join(command.words[:min(2, len(command.words))], " "))
-		right := value{raw: []byte(a.raw)}
-		if !said || a.done {
-			if _, err := far.Write(command.raw); err != nil {
-				return
-			}
-			if right, err = readValue(answers); err != nil {
-				return
-			}
-		}
-		if said && a.done {
-			right.raw = a.spoil(right.raw)
-		}
-		if _, err := near.Write(right.raw); err != nil || said && a.ends {
-			return
-		}
+	if said && a.done {
+		raw = a.spoil(raw)
 	}
+	if said && a.ends {
+		err = io.EOF
+	}
+	return raw, err
 }

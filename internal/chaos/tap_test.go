@@ -25,21 +25,8 @@ type tap struct {
 
 func newTap(t testing.TB, redis, world string, trap *trap) *tap {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	tap := &tap{trap: trap, redis: l.Addr().String()}
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go tap.pass(conn, redis)
-		}
-	}()
+	tap := &tap{trap: trap}
+	tap.redis = betweenRedis(t, redis, tap.command)
 	upstream, err := url.Parse(world)
 	if err != nil {
 		t.Fatal(err)
@@ -54,51 +41,69 @@ func newTap(t testing.TB, redis, world string, trap *trap) *tap {
 	return tap
 }
 
-// pass passes a connection's commands on to Redis, one after another: its answers come in the same order.
-func (tap *tap) pass(near net.Conn, redis string) {
-	defer near.Close()
-	far, err := net.Dial("tcp", redis)
+// betweenRedis opens an address whose connections go to Redis, and returns it. Commands are answered one after another,
+// in their order: answer passes each on, or not. An error of its ends the connection, after what it returned was
+// written.
+func betweenRedis(t testing.TB, redis string, answer func(command value, on func() (value, error)) (raw []byte, err error)) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return
+		t.Fatal(err)
 	}
-	defer far.Close()
-	commands, answers := bufio.NewReader(near), bufio.NewReader(far)
-	for {
-		command, err := readValue(commands)
-		if err != nil || len(command.words) == 0 { // a test of another package took this port for that of its own dead server
-			return
-		}
-		answer, err := tap.command(command, far, answers)
+	t.Cleanup(func() { l.Close() })
+	pass := func(near net.Conn) {
+		defer near.Close()
+		far, err := net.Dial("tcp", redis)
 		if err != nil {
 			return
 		}
-		if _, err := near.Write(answer.raw); err != nil {
-			return
+		defer far.Close()
+		commands, answers := bufio.NewReader(near), bufio.NewReader(far)
+		for {
+			command, err := readValue(commands)
+			if err != nil || len(command.words) == 0 { // a test of another package took this port for that of its own dead server
+				return
+			}
+			raw, err := answer(command, func() (value, error) {
+				if _, err := far.Write(command.raw); err != nil {
+					return value{}, err
+				}
+				return readValue(answers)
+			})
+			if _, failed := near.Write(raw); failed != nil || err != nil {
+				return
+			}
 		}
 	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go pass(conn)
+		}
+	}()
+	return l.Addr().String()
 }
 
 // command passes one command on and returns the answer.
-func (tap *tap) command(command value, far io.Writer, answers *bufio.Reader) (answer value, err error) {
+func (tap *tap) command(command value, on func() (value, error)) (raw []byte, err error) {
 	kind := command.kind()
 	n, pass := tap.trap.before(kind)
 	if !pass {
-		return answer, errKilled
+		return nil, errKilled
 	}
-	if _, err := far.Write(command.raw); err != nil {
-		return answer, err
-	}
-	if answer, err = readValue(answers); err != nil {
-		return answer, err
-	}
-	if answer.unknownScript() {
+	answer, err := on()
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.unknownScript():
 		tap.trap.uncount(kind)
-		return answer, nil
+	case !tap.trap.after(kind, n):
+		return nil, errKilled
 	}
-	if !tap.trap.after(kind, n) {
-		return answer, errKilled
-	}
-	return answer, nil
+	return answer.raw, nil
 }
 
 var errKilled = errors.New("the replica is dead")
