@@ -170,7 +170,7 @@ func (w *worker) do(held context.Context, req request, p Piece) (call.Result, er
 	}
 }
 
-// stillAfter is how long a person waits for what comes of a press without a word.
+// stillAfter is how long a person waits for the outcome of a press before an answer says that wafbot is still trying.
 const stillAfter = 3 * time.Second
 
 // keepCompany tells who asked that wafbot is still trying, once, unless the card shows by then what was sent, or

@@ -116,8 +116,8 @@ func (a atOnce) play(t *testing.T, n int64, stopped bool) (over bool) {
 	return h.left.Load() > 0
 }
 
-// Of what two ask at the same moment each thing is done once, and both are told that it is done, wherever the first is held
-// up while the second goes on: a goroutine keeps what it claimed, a stopped process loses it.
+// Of what two ask at the same moment each thing is done once, and both are told that it is done, wherever the first is
+// held up while the second goes on: a goroutine keeps what it claimed, a stopped process loses it.
 func TestWhereverOneIsHeldUp(t *testing.T) {
 	t.Parallel()
 	denied := func(w *world) string {
@@ -170,8 +170,8 @@ func TestWhereverOneIsHeldUp(t *testing.T) {
 	}
 }
 
-// Who settles what another left, and loses its claim meanwhile, plans again: what ended the look is no answer of Redis or of
-// the service.
+// Who settles what another left, and loses its claim meanwhile, plans again: what ended the look is no answer of Redis
+// or of the service.
 func TestWhoSettlesWhatWasLeftLosesItsClaim(t *testing.T) {
 	t.Parallel()
 	over := false

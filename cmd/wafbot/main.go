@@ -46,7 +46,7 @@ type terminal struct {
 	handed *handover            // by the start before this one; nil: there was none
 	again  func(handover) error // starts the program again in place; nil: serve ends instead
 
-	libraries func(*slog.Logger) // has libraries log there, too; nil: as they like
+	libraries func(*slog.Logger) // makes libraries log there, too; nil: they log as they like
 }
 
 // log is the program's log as the configuration wants it, for the libraries as well.

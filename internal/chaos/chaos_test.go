@@ -1,5 +1,5 @@
-// Package chaos runs several replicas of the shipped program under faults, against the emulated world and real Redis servers. It checks that nothing is
-// lost and nothing is done twice.
+// Package chaos runs several replicas of the shipped program under faults, against the emulated world and real Redis
+// servers. It checks that nothing is lost and nothing is done twice.
 package chaos
 
 import (
@@ -63,7 +63,8 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// besideEachOther runs a test in parallel with others, which mostly wait, unless it is a long round, which needs the whole machine.
+// besideEachOther runs a test in parallel with others, which mostly wait, unless it is a long round, which needs the
+// whole machine.
 func besideEachOther(t *testing.T) {
 	if *struck != "all" {
 		t.Parallel()
@@ -73,7 +74,8 @@ func besideEachOther(t *testing.T) {
 // building is held while the program is compiled: the second time only links it.
 var building sync.Mutex
 
-// build compiles the program as it is shipped, but without -trimpath: so it shares what it compiles with the tests that run without the race detector.
+// build compiles the program as it is shipped, but without -trimpath: so it shares what it compiles with the tests that
+// run without the race detector.
 func build(t *testing.T, flags ...string) string {
 	t.Helper()
 	building.Lock()
@@ -86,8 +88,8 @@ func build(t *testing.T, flags ...string) string {
 	return binary
 }
 
-// How long the bot may take to reach the wanted state, and how long it must stay there. A change of unknown outcome is verified for half a minute or
-// more before the account's next change, and there may be several.
+// How long the bot may take to reach the wanted state, and how long it must stay there. A change of unknown outcome is
+// verified for half a minute or more before the account's next change, and there may be several.
 const (
 	settlePatience = 4 * time.Minute
 	settled        = 8 * time.Second

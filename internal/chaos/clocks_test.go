@@ -25,7 +25,8 @@ const (
 	denyFor  = 10 * time.Minute
 )
 
-// timed is a play whose replicas may have wrong clocks. The world's and Slack's clocks are right, and Redis' is what the test makes of it.
+// timed is a play whose replicas may have wrong clocks. The world's and Slack's clocks are right, and Redis' is what
+// the test makes of it.
 type timed struct {
 	*play
 	binary string
@@ -128,8 +129,8 @@ func (p *timed) denies() {
 	require.InDelta(p.t, denyFor.Seconds(), float64(made.Ends-made.Made), 30, "by the service's clock")
 }
 
-// TestReplicasWithWrongClocks compiles the whole program with a clock that can be set wrong, which takes minutes: make test has a story instead, of a machine
-// that is an hour ahead.
+// TestReplicasWithWrongClocks compiles the whole program with a clock that can be set wrong, which takes minutes: make
+// test has a story instead, of a machine that is an hour ahead.
 func TestReplicasWithWrongClocks(t *testing.T) {
 	if !*wrongClocks {
 		t.Skip("run make chaos")

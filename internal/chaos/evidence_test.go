@@ -106,7 +106,8 @@ func (r *round) collect() (*evidence, error) {
 	return e, nil
 }
 
-// readPrinted reads the lines that all processes of all replicas printed: audit entries, and which attacks events are about.
+// readPrinted reads the lines that all processes of all replicas printed: audit entries, and which attacks events are
+// about.
 func readPrinted(logs string) (audit []auditEntry, attacks map[string]bool, err error) {
 	files, err := filepath.Glob(filepath.Join(logs, "replica*.out"))
 	if err != nil {
@@ -260,8 +261,9 @@ func (e *evidence) gone(account, change string) bool {
 	})
 }
 
-// undoneAround reports whether a change was undone by a request from before that time: of unknown outcome it is in the log when it was verified, after
-// what was done meanwhile. The service itself refuses a second entry beside one that stands.
+// undoneAround reports whether a change was undone by a request from before that time: of unknown outcome it is in the
+// log when it was verified, after what was done meanwhile. The service itself refuses a second entry beside one that
+// stands.
 func (e *evidence) undoneAround(account, change string, at time.Time) bool {
 	return len(e.done(account, "undo "+change)) > 0 && e.asked(account, func(q request) bool {
 		verb, objects := q.words()
@@ -274,7 +276,8 @@ func (e *evidence) asked(account string, such func(request) bool) bool {
 	return slices.ContainsFunc(e.Requests, func(q request) bool { return q.Account == account && such(q) })
 }
 
-// answers lists the messages that answer a request: at its response URL, or without one but later and about the request.
+// answers lists the messages that answer a request: at its response URL, or without one but later and about the
+// request.
 func (e *evidence) answers(q request) (texts []string) {
 	_, objects := q.words()
 	for _, m := range e.Ephemerals[q.User] {

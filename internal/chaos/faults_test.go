@@ -191,7 +191,8 @@ func (r *round) setFaults() []fault {
 // attempted finds in what a Redis server wrote that a delivery was about to be posted, and when.
 var attempted = regexp.MustCompile(`(\{a:[^}]+\}:attempt:(\S+))\r\n\$\d+\r\n(\d+)\r\n`)
 
-// forgotten are the deliveries of which a killed master stored that they were about to be posted, and no master in its place did.
+// forgotten are the deliveries of which a killed master stored that they were about to be posted, and no master in its
+// place did.
 func forgotten(killed *redistest.Server, masters []*redistest.Server) (posts []string, err error) {
 	written, err := killed.Written()
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 // noon is the first time in these tests' evidence.
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// asGood is a round without losses: an attack was posted, its source denied, its path patched, and another address denied and undone.
+// asGood is a round without losses: an attack was posted, its source denied, its path patched, and another address
+// denied and undone.
 func asGood() *evidence {
 	var acme state
 	must(json.Unmarshal([]byte(`{
@@ -58,7 +59,8 @@ func reply(delivery string) (m message) {
 	return m
 }
 
-// What a killed master alone had is forgotten: a time that is another by now, or none; not one that was copied, nor the place that followed.
+// What a killed master alone had is forgotten: a time that is another by now, or none; not one that was copied, nor the
+// place that followed.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -119,7 +119,8 @@ func (e *evidence) lostAround(at time.Time, waited time.Duration, what ...mix) b
 	})
 }
 
-// emptiedAfter reports whether Redis was emptied while what was sent to the service at that time may still have been of unknown outcome.
+// emptiedAfter reports whether Redis was emptied while what was sent to the service at that time may still have been of
+// unknown outcome.
 func (e *evidence) emptiedAfter(at time.Time) bool {
 	const verified = 35 * time.Second
 	return slices.ContainsFunc(e.Losses, func(l loss) bool { return l.What == emptied && l.At.After(at) && l.At.Before(at.Add(verified)) })
@@ -140,7 +141,8 @@ func (v *verdict) messages(e *evidence) {
 	}
 }
 
-// posted counts what was posted more than once: apart where each time but the last a fail-over lost the record that it was being posted.
+// posted counts what was posted more than once: apart where each time but the last a fail-over lost the record that it
+// was being posted.
 func (v *verdict) posted(e *evidence, what string, all []message) {
 	lost := 0
 	for _, l := range e.Losses {
@@ -207,7 +209,8 @@ func (v *verdict) modes(e *evidence, account string) {
 	}
 }
 
-// repeated checks that a change is not made again while it stands. A denial that is requested again later is extended, and its entry says what was before.
+// repeated checks that a change is not made again while it stands. A denial that is requested again later is extended,
+// and its entry says what was before.
 func (v *verdict) repeated(e *evidence, account string) {
 	type change struct{ line, id string }
 	standing := map[string][]string{}

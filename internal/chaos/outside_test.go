@@ -17,8 +17,8 @@ import (
 	"github.com/wafbot/wafbot/internal/redistest"
 )
 
-// outside is a mix without kills: somebody outside gives answers that they shouldn't, each once and for a minute, at rest or under clicks, to one
-// replica or two. Nobody helps: a replica that ends has failed.
+// outside is a mix without kills: somebody outside gives answers that they shouldn't, each once and for a minute, at
+// rest or under clicks, to one replica or two. Nobody helps: a replica that ends has failed.
 const outside mix = "outside"
 
 var minute = flag.Duration("chaos.minute", time.Minute, "how long an answer from outside is given, in the mix outside")
@@ -60,7 +60,8 @@ func okay(body string) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// oddAnswers are status lines and bodies that no client expects. Where Slack or the service gives one, what was asked for may be done all the same.
+// oddAnswers are status lines and bodies that no client expects. Where Slack or the service gives one, what was asked
+// for may be done all the same.
 func oddAnswers(from string) (all []answer) {
 	for name, raw := range map[string]string{
 		"bare 403":            "HTTP/1.1 403\r\n\r\n",
@@ -196,8 +197,8 @@ func (r *round) damage(dice *rand.Rand) {
 	r.count("damaged: " + ownName.ReplaceAllString(key, ":$1:*"))
 }
 
-// misinform gives answers until the context ends, each once, and then begins to give one all the time: one alone, because who hears a refusal of Redis
-// only from Slack hears nothing while that fails, too.
+// misinform gives answers until the context ends, each once, and then begins to give one all the time: one alone,
+// because who hears a refusal of Redis only from Slack hears nothing while that fails, too.
 func (r *round) misinform(ctx context.Context, dice *rand.Rand) {
 	all := answersFromOutside()
 	dice.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -243,7 +244,8 @@ func (r *round) playOutside() {
 	r.works()
 }
 
-// works checks that everything works again without hands: each replica lives and is ready, and new attacks and lines are attended to like all others.
+// works checks that everything works again without hands: each replica lives and is ready, and new attacks and lines
+// are attended to like all others.
 func (r *round) works() {
 	r.t.Helper()
 	for _, one := range r.replicas {

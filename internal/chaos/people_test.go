@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// attack starts attacks, each from sources and at a path of its own. They go on to the end of the round. Some become incidents, at once or later.
+// attack starts attacks, each from sources and at a path of its own. They go on to the end of the round. Some become
+// incidents, at once or later.
 func (r *round) attack(ctx context.Context, dice *rand.Rand) {
 	var harmless []string // of acme, the newest last
 	for n := 0; ctx.Err() == nil; {

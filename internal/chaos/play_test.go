@@ -31,8 +31,8 @@ type play struct {
 	modes  []string // that were set before the story
 }
 
-// openPlay starts everything and waits until the account has an owner, which is the first replica. It is struck, unless the story is played apart:
-// then the second replica is struck, which only carries out requests.
+// openPlay starts everything and waits until the account has an owner, which is the first replica. It is struck, unless
+// the story is played apart: then the second replica is struck, which only carries out requests.
 func openPlay(t testing.TB, binary string, company, apart bool) *play {
 	t.Helper()
 	logs, err := os.MkdirTemp("", "wafbot-steps-")
@@ -159,7 +159,8 @@ func (p *play) button(begins string) string {
 	return ""
 }
 
-// click clicks the card's button that begins so until the click is acknowledged, as a person who sees a warning clicks again.
+// click clicks the card's button that begins so until the click is acknowledged, as a person who sees a warning clicks
+// again.
 func (p *play) click(begins string) {
 	p.t.Helper()
 	var line string
@@ -242,7 +243,8 @@ type outcome struct {
 
 func (o outcome) clean() bool { return o.verdict.clean() && len(o.wrong) == 0 }
 
-// How long a play may take to reach the wanted state, how long it must stay there, and after how long without pending work it has failed.
+// How long a play may take to reach the wanted state, how long it must stay there, and after how long without pending
+// work it has failed.
 const (
 	playPatience = 110 * time.Second
 	playSettled  = 4 * time.Second

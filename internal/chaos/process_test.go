@@ -23,7 +23,8 @@ type process struct {
 	ended chan struct{}
 }
 
-// start starts a program, waits until it prints a match of the pattern, and returns the pattern's group. Its logs are NAME.out and NAME.err.
+// start starts a program, waits until it prints a match of the pattern, and returns the pattern's group. Its logs are
+// NAME.out and NAME.err.
 func start(t testing.TB, logs, name string, cmd *exec.Cmd, ready *regexp.Regexp) (*process, string, error) {
 	out, err := os.Create(filepath.Join(logs, name+".out"))
 	if err != nil {

@@ -86,7 +86,8 @@ func (r *replica) at() string {
 	return r.address
 }
 
-// balance opens an address whose requests go to some replica that takes connections, as behind a load balancer without health checks of its own.
+// balance opens an address whose requests go to some replica that takes connections, as behind a load balancer without
+// health checks of its own.
 func balance(t testing.TB, replicas func() []*replica) string {
 	t.Helper()
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {

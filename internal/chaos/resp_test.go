@@ -58,7 +58,8 @@ func (v value) unknownScript() bool { return bytes.HasPrefix(v.raw, []byte("-NOS
 // ownName is the part of a key that is another one in each play.
 var ownName = regexp.MustCompile(`:(attempt|card|delivery|evidence):.*`)
 
-// kind names what a command does: by its word and its keys, a script also by its digest. What only sets the connection up has none.
+// kind names what a command does: by its word and its keys, a script also by its digest. What only sets the connection
+// up has none.
 func (v value) kind() string {
 	word, keys := strings.ToUpper(v.words[0]), v.words[1:]
 	if strings.HasPrefix(word, "EVAL") {

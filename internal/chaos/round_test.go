@@ -115,8 +115,8 @@ func openRound(t testing.TB, binary string, p plan) *round {
 	return r
 }
 
-// openBetween starts the round's Redis and what stands between the replicas and the rest. It returns how they are configured for Redis, and the hosts of
-// Slack and the service.
+// openBetween starts the round's Redis and what stands between the replicas and the rest. It returns how they are
+// configured for Redis, and the hosts of Slack and the service.
 func (r *round) openBetween(upstream string) (redis, slack, service string) {
 	r.t.Helper()
 	if r.plan.mix == outside {
@@ -174,7 +174,8 @@ accounts:
 	return text
 }
 
-// awaitWatch waits until the bot has greeted each channel that it watches an account from, and has links where Slack needs them.
+// awaitWatch waits until the bot has greeted each channel that it watches an account from, and has links where Slack
+// needs them.
 func (r *round) awaitWatch() {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
@@ -211,7 +212,8 @@ func (r *round) count(fault string) {
 	r.did[fault]++
 }
 
-// lost records that Redis may lose data now, and of which posts it lost the record. Where replicas of Redis must have what counts, it loses none of that.
+// lost records that Redis may lose data now, and of which posts it lost the record. Where replicas of Redis must have
+// what counts, it loses none of that.
 func (r *round) lost(posts ...string) {
 	if r.plan.copies() > 0 {
 		return

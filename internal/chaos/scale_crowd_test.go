@@ -14,15 +14,16 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// How many hits the routes of the scale run ask for, how many an attack has that is worth a card, and how many noise has.
+// How many hits the routes of the scale run ask for, how many an attack has that is worth a card, and how many noise
+// has.
 const (
 	wantedHits = 30
 	cardHits   = 100
 	noiseHits  = 5
 )
 
-// crowd is the service with very many accounts. What lists attacks, nearly all that polls ask, is written beforehand, so that what is measured is not the emulation; the
-// emulated service answers all else.
+// crowd is the service with very many accounts. What lists attacks, nearly all that polls ask, is written beforehand,
+// so that what is measured is not the emulation; the emulated service answers all else.
 type crowd struct {
 	service http.Handler
 	tenants map[string]*tenant // by token
@@ -152,7 +153,8 @@ func (c *crowd) page(t *tenant, offset, limit int) (page [][]byte) {
 	return page
 }
 
-// add adds how many accounts were polled ever, and since the last reset what was asked and the longest time between two polls of one, up to now.
+// add adds how many accounts were polled ever, and since the last reset what was asked and the longest time between two
+// polls of one, up to now.
 func (c *crowd) add(f *figures) {
 	for _, t := range c.tenants {
 		t.mu.Lock()

@@ -158,7 +158,8 @@ func (s *scale) owners() []string {
 	return tokens
 }
 
-// owned waits until each account that lost its owner has another one, and returns how long after the kill the last of them had, and which they are.
+// owned waits until each account that lost its owner has another one, and returns how long after the kill the last of
+// them had, and which they are.
 func (s *scale) owned(before []string, killed time.Time) (last time.Duration, found map[int]bool) {
 	s.t.Helper()
 	const watch = 8 * time.Second // a lease ends within four

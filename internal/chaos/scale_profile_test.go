@@ -14,7 +14,8 @@ import (
 
 var scaleProfiles = flag.String("scale.profiles", "", "where profiles of the replicas go, of processors and memory; empty: none are made")
 
-// profiling is a file that the profiled program has beside its own: SIGUSR1 begins a profile, and the next one writes it.
+// profiling is a file that the profiled program has beside its own: SIGUSR1 begins a profile, and the next one writes
+// it.
 const profiling = `package main
 
 import (

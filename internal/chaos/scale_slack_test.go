@@ -154,7 +154,8 @@ func (w *scaleWorld) posted(form url.Values, message clickable) {
 	}
 }
 
-// cardDelivery is the delivery of a message that is a card; "" of any other. Others name attacks, too: those that began in a monitoring gap.
+// cardDelivery is the delivery of a message that is a card; "" of any other. Others name attacks, too: those that began
+// in a monitoring gap.
 func cardDelivery(form url.Values) string {
 	var metadata struct {
 		EventType    string `json:"event_type"`

@@ -250,7 +250,8 @@ func (s *scale) measure() (m measured) {
 // killEvery is how long after a replica the next one is killed.
 const killEvery = 30 * time.Second
 
-// kills kills one replica after another under load, and has it back ten seconds later, or at once where it is the only one.
+// kills kills one replica after another under load, and has it back ten seconds later, or at once where it is the only
+// one.
 func (s *scale) kills() (watched time.Duration, polled []time.Duration) {
 	if *scaleKills == 0 {
 		return 0, nil

@@ -20,7 +20,8 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// worldVariable has the test binary be the emulated world of a scale run, in a process of its own, so that what it costs is known apart.
+// worldVariable has the test binary be the emulated world of a scale run, in a process of its own, so that what it
+// costs is known apart.
 const worldVariable = "SCALE_WORLD"
 
 // size is how large a scale run is.

@@ -93,7 +93,8 @@ type sample struct {
 	kinds                map[string]int // bytes in Redis, by kind of key
 }
 
-// soak starts attacks and clicks evenly, prints each minute how much there is, and returns the figures of the third minute and of the last.
+// soak starts attacks and clicks evenly, prints each minute how much there is, and returns the figures of the third
+// minute and of the last.
 func (r *round) soak() (steady, last sample) {
 	attacks, clicks, minutes, over := time.NewTicker(attackEvery), time.NewTicker(clickEvery), time.NewTicker(time.Minute), time.After(*soaks+time.Second)
 	defer attacks.Stop()

@@ -22,8 +22,8 @@ var (
 	worlds = flag.Int("chaos.worlds", 16, "how many worlds there are at a time")
 )
 
-// TestSteps plays each story once, and again for each step in it: there the replica is killed, or stopped for so long that it
-// loses what it holds; or, where another one waits for what it decided, held up alone in this one call.
+// TestSteps plays each story once, and again for each step in it: there the replica is killed, or stopped for so long
+// that it loses what it holds; or, where another one waits for what it decided, held up alone in this one call.
 func TestSteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts redis-server, and takes a while")
@@ -108,7 +108,8 @@ func some(s story, all []strike) []strike {
 // reads are the commands that change nothing in Redis.
 var reads = regexp.MustCompile(`^([HM]?GET|HVALS|HGETALL|HKEYS|SMEMBERS|EXISTS|ZRANGE) `)
 
-// record plays a story without faults and returns all the steps in it. Of what also goes on when nothing happens, and of reads, each kind is one step.
+// record plays a story without faults and returns all the steps in it. Of what also goes on when nothing happens, and
+// of reads, each kind is one step.
 func (s story) record(t *testing.T, binary string) []step {
 	p := openPlay(t, binary, false, s.apart)
 	s.open(p)

@@ -78,7 +78,8 @@ func undoes(p *play) {
 	p.types(line)
 }
 
-// both has a second person act when the first one's replica is struck, or soon after the first: then on the same replica.
+// both makes a second person act when the first one's replica is struck. Without a strike the second acts soon after
+// the first, on the same replica.
 func both(first, second func(p *play)) func(p *play) {
 	return func(p *play) {
 		first(p)

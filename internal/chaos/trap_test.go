@@ -37,7 +37,8 @@ const (
 	heldUp    blow = "held up, another goes on" // the one call: what else it does goes on, and it keeps what it holds
 )
 
-// holdFor is less than a call to Redis may take, and more than another replica needs to meet what the one that is held up has decided.
+// holdFor is less than a call to Redis may take, and more than another replica needs to meet what the one that is held
+// up has decided.
 const holdFor = 700 * time.Millisecond
 
 // stopFor is longer than a lease lasts and its successor needs to take it.

@@ -30,7 +30,8 @@ func TestWhatALaterVersionChangesIsThere(t *testing.T) {
 	later(t)
 }
 
-// TestTwoVersions follows docs/upgrading.md over a new version of the state and back, while attacks begin and people click and type.
+// TestTwoVersions follows docs/upgrading.md over a new version of the state and back, while attacks begin and people
+// click and type.
 func TestTwoVersions(t *testing.T) {
 	if *versions == 0 {
 		t.Skip("takes minutes, and compiles the program twice: make versions")
@@ -95,7 +96,8 @@ func (r *round) refuses(binary, config, why string) {
 	r.count("refused: " + why)
 }
 
-// replace stops all replicas, then starts as many of another version, which know nothing but what Slack and the service hold.
+// replace stops all replicas, then starts as many of another version, which know nothing but what Slack and the service
+// hold.
 func (r *round) replace(binary, config string) {
 	r.t.Helper()
 	var stopped sync.WaitGroup

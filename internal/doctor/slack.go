@@ -155,7 +155,7 @@ func (c checkup) reach(ctx context.Context, what, address string) []Finding {
 
 func (c checkup) apiHost() string { return hostOf(c.cfg.Slack.APIURL) }
 
-// hosts are those that must be reachable, with those that Slack named.
+// hosts are all hosts that must be reachable, also the ones that Slack named.
 func (c checkup) hosts(named ...string) []string {
 	all := append(named, c.apiHost(), hostOf(slackconn.Responses(c.cfg.Slack.APIURL)))
 	for _, a := range c.cfg.Accounts {

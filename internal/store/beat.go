@@ -195,7 +195,7 @@ func (s *Replicas) Off() bool {
 	return s.peers.off
 }
 
-// noteAway notes what came of a call of Redis, and reports whether that is another than before.
+// noteAway notes whether a call to Redis failed and why, and reports whether that has changed.
 func (s *Replicas) noteAway(err error) (changed bool) {
 	says := ""
 	if err != nil {

@@ -83,7 +83,7 @@ func (s *Ledger) Change(ctx context.Context, account, id string) (record.Change,
 	return value[record.Change](s.client, s.rdb.HGet(ctx, s.key(keyChanges, account), id), "change "+id)
 }
 
-// askChanges has an account's changes be read, also those of which nothing but the id can be.
+// askChanges reads an account's changes. Of a damaged one it gives the id, in StateUnreadable.
 func (q *questions) askChanges(ctx context.Context, account string, into *[]record.Change) {
 	key, now := q.key(keyChanges, account), q.clocks.ServiceNow(account)
 	answer, damaged := q.redis.HGetAll(ctx, key), q.redis.HKeys(ctx, q.key(keyDamaged, account))

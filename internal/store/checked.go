@@ -47,8 +47,8 @@ end
 ` + body)
 }
 
-// newEnough has a script fail if Redis is older than wafbot needs. Its last key is one of keyNone: so nothing is
-// written. A full or read-only Redis doesn't say.
+// newEnough makes a script fail if Redis is older than wafbot needs. The script's last key is one of keyNone, so this
+// writes nothing. A full or read-only Redis doesn't say.
 var newEnough = `
 local found = redis.pcall('XADD', KEYS[#KEYS], 'NOMKSTREAM', 'MINID', '~', '0', '*', 'n', '0')
 local says = found and found.err or ''

@@ -156,7 +156,8 @@ func TestDamagedValuesAreSetAside(t *testing.T) {
 	}
 }
 
-// A change whose record can't be read may be in force: it stays known by its id, also when its record was set aside before.
+// A change whose record can't be read may be in force: it stays known by its id, also when its record was set aside
+// before.
 func TestAnUnreadableChangeIsUnknownNotAbsent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		var named []string
@@ -212,7 +213,7 @@ func TestTheAuditLogSurvivesItsCounter(t *testing.T) {
 	})
 }
 
-// A garbage version is damage, no newer wafbot; a garbage epoch has the account be rebuilt.
+// A garbage version is damage, no newer wafbot; after a garbage epoch the account is rebuilt.
 func TestGarbageIsNoNewerWafbot(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.openOwner(t)
@@ -225,7 +226,8 @@ func TestGarbageIsNoNewerWafbot(t *testing.T) {
 	})
 }
 
-// Redis 6.0 takes NOMKSTREAM for an id, and knows no MINID. Nothing that counts is written to it, neither at a start nor after a fail-over to it.
+// Redis 6.0 takes NOMKSTREAM for an id, and knows no MINID. Nothing that counts is written to it, neither at a start
+// nor after a fail-over to it.
 func TestAnOldRedisIsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx, net := t.Context(), w.newWire(t)
