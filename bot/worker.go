@@ -159,9 +159,10 @@ const awayAgain = time.Second
 func (w *worker) do(held context.Context, req request, p Piece) (call.Result, error) {
 	ctx, cancel := context.WithTimeout(held, workLimit)
 	defer cancel()
+	req, ends := w.keepCompany(ctx, req, p)
+	defer ends()
 	slow := time.AfterFunc(slowAfter, func() { w.markInProgress(ctx, req) })
 	defer slow.Stop()
-	defer w.keepCompany(ctx, &req, p)()
 	for {
 		res, err := w.cfg.Runner.Do(ctx, req.Invocation)
 		if !errors.Is(err, refusal.ErrAway) || errors.Is(err, refusal.ErrEmptied) || w.cfg.Clocks.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
@@ -174,26 +175,26 @@ func (w *worker) do(held context.Context, req request, p Piece) (call.Result, er
 const stillAfter = 3 * time.Second
 
 // keepCompany tells who asked that wafbot is still trying, once, unless the card shows by then what was sent, or
-// another replica has the request. The outcome comes after it: the function that it returns waits.
-func (w *worker) keepCompany(ctx context.Context, req *request, p Piece) (ends func()) {
+// another replica has the request. It returns the request to carry out, and a function that waits, so that the outcome
+// comes after it.
+func (w *worker) keepCompany(ctx context.Context, req request, p Piece) (watched request, ends func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var telling sync.WaitGroup
 	var shown atomic.Bool
-	inv := &req.Invocation
-	begun := inv.Begun
-	inv.Begun = func() {
+	inv := req.Invocation
+	watched = req
+	watched.Invocation.Begun = func() {
 		shown.Store(inv.Line.Keys["attack"] != "")
-		begun()
+		inv.Begun()
 	}
-	to := *req
 	wait := max(doubtAfter, stillAfter-w.cfg.Clocks.Now().Sub(inv.At))
 	telling.Go(func() {
 		if delay.Sleep(ctx, wait) == nil && !shown.Load() && inv.Actor.Via != record.ViaPager && p.Mine(ctx) {
-			line := text.Code(text.Cut(to.Invocation.Line.String(), maxLogged))
-			w.answers.send(ctx, to, say(text.Lead("Still trying", ": ", line, ". What comes of it follows")))
+			line := text.Code(text.Cut(inv.Line.String(), maxLogged))
+			w.answers.send(ctx, req, say(text.Lead("Still trying", ": ", line, ". What comes of it follows")))
 		}
 	})
-	return func() { cancel(); telling.Wait() }
+	return watched, func() { cancel(); telling.Wait() }
 }
 
 // markInProgress has the card show that a change is in progress, so that it isn't clicked again.

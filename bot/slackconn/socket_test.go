@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,6 +114,30 @@ func TestARefusedTokenEndsReceiving(t *testing.T) {
 	}
 }
 
+// logged is a log that several goroutines write.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logged) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
+}
+
 // Whatever Slack answers once there was a link, or answers at first for less than a minute: Slack is asked again every 30 s, the log says why once, and links are
 // back by themselves.
 func TestNoAnswerEndsReceivingForGood(t *testing.T) {
@@ -121,7 +146,7 @@ func TestNoAnswerEndsReceivingForGood(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
 			defer cancel()
-			var lines bytes.Buffer
+			var lines logged
 			b := linked(s)
 			b.cfg.Alone, b.cfg.Log = true, slog.New(slog.NewTextHandler(&lines, nil))
 			s.Refuses.Store(name)
