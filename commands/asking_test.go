@@ -3,6 +3,7 @@ package commands_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,13 +35,15 @@ func (w *world) do(inv call.Invocation) (call.Result, error) {
 	return res, err
 }
 
-// Do is the runner's, and holds that what a person reads of it is for people.
+// Do is the runner's, and holds that what a person reads of it is for people. What the person typed is no wording of wafbot's.
 func (w *world) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
 	w.t.Helper()
 	res, err := w.Runner.Do(ctx, inv)
 	said, _ := call.ForPeople(inv, err)
 	for _, words := range []string{said.String(), textOf(res), res.Document} {
-		assert.Empty(w.t, human.Inside(words), words)
+		if found := human.Inside(words); !strings.Contains(inv.Line.String(), found) {
+			assert.Empty(w.t, found, words)
+		}
 	}
 	return res, err
 }
