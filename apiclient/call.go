@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"sync/atomic"
 	"time"
-
-	"github.com/wafbot/wafbot/internal/delay"
 )
 
 const (
@@ -47,8 +46,9 @@ type answer struct {
 	doubtful bool            // an earlier try may have taken effect
 }
 
-// change sends a call whose body names the account. What the answer names of another client leaves the outcome open.
-func (c *Client) change(ctx context.Context, k call, body func(clientID int) any) (answer, error) {
+// change sends a call whose body names the account, and reads what the answer holds into structs. An object of another
+// client leaves the outcome open.
+func (c *Client) change(ctx context.Context, k call, body func(clientID int) any, structs ...any) (answer, error) {
 	clientID, err := c.account(ctx)
 	if err != nil {
 		return answer{}, err
@@ -56,8 +56,7 @@ func (c *Client) change(ctx context.Context, k call, body func(clientID int) any
 	k.body = body(clientID)
 	ans, err := c.do(ctx, k)
 	if err == nil {
-		r := object(ans.body)
-		err = c.notOwn(k, clientID, r["clientid"], r["client_id"])
+		err = c.notOwn(k, clientID, decode(object(ans.body), clientID, structs...))
 	}
 	return ans, err
 }
@@ -86,9 +85,11 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 		if !again || ctx.Err() != nil || endsWithin(ctx, pause) {
 			return answer{}, failure
 		}
-		if err := delay.Sleep(ctx, pause); err != nil {
-			failure.Err = errors.Join(failure.Err, err)
+		select {
+		case <-ctx.Done():
+			failure.Err = errors.Join(failure.Err, ctx.Err())
 			return answer{}, failure
+		case <-time.After(pause):
 		}
 	}
 }
@@ -218,6 +219,7 @@ func serverTime(header http.Header) time.Time {
 
 const (
 	longestPause  = 30              // first pauses
+	doublings     = 5               // after which it is longer
 	lockedPause   = 5               // first pauses: locks last for seconds to minutes
 	maxRetryAfter = 2 * time.Minute // beyond it the call fails instead of waiting
 )
@@ -233,8 +235,9 @@ func (c *Client) pause(e *Error, repeatable bool, try int) (time.Duration, bool)
 	case e.Kind == Locked:
 		return max(lockedPause*c.step, e.RetryAfter), true
 	case e.Kind == RateLimited, broken && repeatable, e.Kind == Network && !e.unknown:
-		step := delay.Backoff(try-1, c.step, longestPause*c.step)
-		return max(delay.Jitter(step, step*3/2), e.RetryAfter), true
+		step := min(c.step<<min(try-1, doublings), longestPause*c.step)
+		step += rand.N(step/2 + 1) // clients that failed together don't come back together
+		return max(step, e.RetryAfter), true
 	}
 	return 0, false
 }

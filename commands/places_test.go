@@ -27,7 +27,7 @@ func absent(point ...any) apiclient.Condition {
 // What is typed, said, sent, listed and written down for each form of a place.
 func TestPlacesThatAreTyped(t *testing.T) {
 	t.Parallel()
-	host := apiclient.Condition{Type: "iequal", Value: "shop.example.com", Point: []any{"header", "HOST"}}
+	host := apiclient.Condition{Type: "iequal", Value: "shop.example.com", Point: apiclient.Part{"header", "HOST"}}
 	for typed, want := range map[string]struct {
 		place, listed, line string
 		conditions          []apiclient.Condition
