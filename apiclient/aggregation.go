@@ -92,19 +92,21 @@ func (c *Client) AttackDays(ctx context.Context, hours int) (days AttackDays, er
 	}
 }
 
-func readAttackDay(item json.RawMessage) (day AttackDay) {
+func readAttackDay(item json.RawMessage) AttackDay {
 	var also struct {
-		Day      string   `api:"ts_day"`
+		AttackDay
+		Date     string   `api:"ts_day"`
 		Types    []string `api:"attack_types"`
 		Statuses []string `api:"status"`
 	}
-	decode(item, 0, &day, &also)
+	decode(item, 0, &also)
+	day := also.AttackDay
 	if day.Type == "" && len(also.Types) > 0 {
 		day.Type = also.Types[0]
 	}
-	date, err := time.Parse(time.DateOnly, also.Day[:min(len(time.DateOnly), len(also.Day))])
+	date, err := time.Parse(time.DateOnly, also.Date[:min(len(time.DateOnly), len(also.Date))])
 	if day.Day = date; err != nil {
-		day.Day = text(also.Day).moment().Truncate(24 * time.Hour)
+		day.Day = text(also.Date).moment().Truncate(24 * time.Hour)
 	}
 	switch len(also.Statuses) {
 	case 0:

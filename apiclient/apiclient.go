@@ -145,13 +145,14 @@ func (c *Client) User(ctx context.Context) (User, error) {
 	if found == nil {
 		return User{}, puzzling(k, "answer holds no user")
 	}
-	u := User{Enabled: true}
-	var also struct {
-		ClientID int `api:"clientid"`
+	var u struct {
+		User
+		Other int `api:"clientid"`
 	}
-	decode(found, 0, &u, &also)
-	u.ClientID = cmp.Or(u.ClientID, also.ClientID)
-	return u, nil
+	u.Enabled = true
+	decode(found, 0, &u)
+	u.ClientID = cmp.Or(u.ClientID, u.Other)
+	return u.User, nil
 }
 
 // account is the account's id: the configured one, else the one of POST /v1/user, which is requested once and kept

@@ -224,15 +224,16 @@ func (c *Client) readAttacks(p page, f AttackFilter) (read AttackPage, notOwn er
 			read.Known = append(read.Known, sum)
 			continue
 		}
-		var a Attack
-		var also struct {
-			ID string `api:"id"`
+		var record struct {
+			Attack
+			Other string `api:"id"` // the identity where attackid is missing
 		}
-		if err := c.notOwn(p.call, p.own, decode(item, p.own, &a, &also)); err != nil {
+		if err := c.notOwn(p.call, p.own, decode(item, p.own, &record)); err != nil {
 			notOwn = err
 			continue
 		}
-		a.ID = identity(cmp.Or(a.ID, also.ID))
+		a := record.Attack
+		a.ID = identity(cmp.Or(a.ID, record.Other))
 		a.tidy()
 		if a.Type != noticeType && (a.Incident() || !f.IncidentsOnly) { // a vulnerability's id that is 0 isn't null
 			read.Attacks, read.Sums = append(read.Attacks, a), append(read.Sums, sum)

@@ -46,9 +46,9 @@ type answer struct {
 	doubtful bool            // an earlier try may have taken effect
 }
 
-// change sends a call whose body names the account, and reads what the answer holds into structs. An object of another
+// change sends a call whose body names the account, and reads what the answer holds into a struct. An object of another
 // client leaves the outcome open.
-func (c *Client) change(ctx context.Context, k call, body func(clientID int) any, structs ...any) (answer, error) {
+func (c *Client) change(ctx context.Context, k call, body func(clientID int) any, into any) (answer, error) {
 	clientID, err := c.account(ctx)
 	if err != nil {
 		return answer{}, err
@@ -56,7 +56,7 @@ func (c *Client) change(ctx context.Context, k call, body func(clientID int) any
 	k.body = body(clientID)
 	ans, err := c.do(ctx, k)
 	if err == nil {
-		err = c.notOwn(k, clientID, decode(object(ans.body), clientID, structs...))
+		err = c.notOwn(k, clientID, decode(object(ans.body), clientID, into))
 	}
 	return ans, err
 }

@@ -5,12 +5,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // text is a string that may come as a number, too. What is neither reads as "".
@@ -19,15 +23,17 @@ type text string
 // UnmarshalJSON implements json.Unmarshaler. It never fails: what can't be read never costs the rest of a record.
 func (t *text) UnmarshalJSON(value []byte) error {
 	*t = ""
-	if n, exact, _ := text(value).number(); exact && value[0] != '"' {
-		*t = text(strconv.FormatInt(n, 10)) // 7.0 as 7
-		return nil
-	}
-	if value[0] == '-' || value[0] >= '0' && value[0] <= '9' {
+	switch {
+	case value[0] == '"' && !bytes.ContainsRune(value, '\\') && utf8.Valid(value): // most are
+		*t = text(value[1 : len(value)-1])
+	case value[0] == '"':
+		_ = json.Unmarshal(value, (*string)(t))
+	case value[0] == '-' || value[0] >= '0' && value[0] <= '9':
 		*t = text(value)
-		return nil
+		if n, exact, _ := t.number(); exact {
+			*t = text(strconv.FormatInt(n, 10)) // 7.0 as 7
+		}
 	}
-	_ = json.Unmarshal(value, (*string)(t))
 	return nil
 }
 
@@ -175,53 +181,81 @@ func object(body json.RawMessage) json.RawMessage {
 	return body
 }
 
-// decode reads an object's members into the fields of structs that have their names in the tag "api". Any member can be
-// absent, null or of another type than expected: what can't be read is left out. It returns the id of a client other
+// member is one of an object's, with the field that it is read into.
+type member struct {
+	name   string
+	to     any   // a pointer; nil: none
+	client int64 // that a member names whose object it is
+}
+
+// shape is how a type is read: as a struct of members, one for each field with a tag "api".
+type shape struct {
+	of     reflect.Type
+	fields []reflect.StructField
+}
+
+var shapes sync.Map // of *shape, by type
+
+func shapeOf(t reflect.Type) *shape {
+	if known, ok := shapes.Load(t); ok {
+		return known.(*shape) //nolint:forcetypeassert // nothing else is put in
+	}
+	s, members := &shape{}, []reflect.StructField{}
+	for _, f := range append(reflect.VisibleFields(t), clientFields...) {
+		name, tagged := f.Tag.Lookup("api")
+		if !tagged || slices.ContainsFunc(s.fields, func(have reflect.StructField) bool { return have.Tag.Get("api") == name }) {
+			continue
+		}
+		s.fields = append(s.fields, f)
+		members = append(members, reflect.StructField{
+			Name: fmt.Sprint("M", len(members)), Type: reflect.TypeFor[member](), Tag: reflect.StructTag(fmt.Sprintf("json:%q", name)),
+		})
+	}
+	s.of = reflect.StructOf(members)
+	shapes.Store(t, s)
+	return s
+}
+
+// clientFields say which client's an object is.
+var clientFields = []reflect.StructField{{Tag: `api:"clientid"`}, {Tag: `api:"client_id"`}}
+
+// decode reads an object's members into the fields of a struct that have their names in the tag "api". Any member can
+// be absent, null or of another type than expected: what can't be read is left out. It returns the id of a client other
 // than own that the object names; 0: there is none.
-func decode(object json.RawMessage, own int, structs ...any) (foreign int64) {
-	fields := map[string]any{}
-	for _, s := range structs {
-		v := reflect.ValueOf(s).Elem()
-		for i := range v.NumField() {
-			if name, ok := v.Type().Field(i).Tag.Lookup("api"); ok {
-				fields[name] = v.Field(i).Addr().Interface()
-			}
+func decode(object json.RawMessage, own int, into any) (foreign int64) {
+	v := reflect.ValueOf(into).Elem()
+	s := shapeOf(v.Type())
+	in := reflect.New(s.of)
+	at := func(i int) *member { return in.Elem().Field(i).Addr().Interface().(*member) }
+	for i, f := range s.fields {
+		m := at(i)
+		if m.name = f.Tag.Get("api"); f.Type != nil {
+			m.to = v.FieldByIndex(f.Index).Addr().Interface()
 		}
 	}
-	dec := json.NewDecoder(bytes.NewReader(object))
-	begin, _ := dec.Token()
-	var value json.RawMessage // its memory is used again for each member
-	for begin == json.Delim('{') && dec.More() {
-		token, _ := dec.Token()
-		name, _ := token.(string)
-		if dec.Decode(&value) != nil {
-			break
-		}
-		if field, ok := fields[name]; ok {
-			readField(name, value, field)
-		}
-		if name == "clientid" || name == "client_id" {
-			var id text
-			_ = id.UnmarshalJSON(value)
-			if n := id.whole(); n != 0 && n != int64(own) {
-				foreign = n
-			}
+	_ = json.Unmarshal(object, in.Interface())
+	for i := range s.fields {
+		if n := at(i).client; n != 0 && n != int64(own) {
+			foreign = n
 		}
 	}
 	return foreign
 }
 
-// readField reads a member into a field, as far as it can.
-func readField(name string, value json.RawMessage, field any) {
+// UnmarshalJSON reads the member into its field, as far as it can. It never fails.
+func (m *member) UnmarshalJSON(value []byte) error {
 	var t text
 	_ = t.UnmarshalJSON(value)
-	switch to := field.(type) {
+	if m.name == "clientid" || m.name == "client_id" {
+		m.client = t.whole()
+	}
+	switch to := m.to.(type) {
 	case *string:
-		if *to = string(t); strings.HasSuffix(name, "id") {
+		if *to = string(t); strings.HasSuffix(m.name, "id") {
 			*to = joined(value)
 		}
 	case *Figure:
-		if _ = to.UnmarshalJSON(value); to.N < 0 && name != "poolid" { // what is less than nothing is none
+		if _ = to.UnmarshalJSON(value); to.N < 0 && m.name != "poolid" { // what is less than nothing is none
 			*to = Figure{}
 		}
 	case *int:
@@ -256,6 +290,7 @@ func readField(name string, value json.RawMessage, field any) {
 	case json.Unmarshaler:
 		_ = to.UnmarshalJSON(value)
 	}
+	return nil
 }
 
 // objects reads a list of objects. An item that can't be read stays, as a zero one.

@@ -112,7 +112,7 @@ func (c *Client) DeleteIPRules(ctx context.Context, ids ...int64) error {
 	}
 	_, err := c.change(ctx, k, func(clientID int) any {
 		return map[string]any{"filter": map[string]any{"clientid": clientID, "id": ids}}
-	})
+	}, new(struct{}))
 	return err
 }
 

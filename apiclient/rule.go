@@ -124,7 +124,7 @@ func (c *Client) DeleteRule(ctx context.Context, id int64) error {
 	}
 	ans, err := c.change(ctx, k, func(clientID int) any {
 		return map[string]any{"filter": map[string]any{"clientid": []int{clientID}, "id": id}}
-	})
+	}, new(struct{}))
 	if err != nil {
 		return err
 	}
