@@ -1,4 +1,3 @@
-// Package apiclient calls the application-protection service: one method, one call, and the only knowledge of its JSON.
 package apiclient
 
 import (

@@ -190,8 +190,9 @@ type member struct {
 
 // shape is how a type is read: as a struct of members, one for each field with a tag "api".
 type shape struct {
-	of     reflect.Type
-	fields []reflect.StructField
+	of    reflect.Type
+	names []string
+	at    [][]int // the field's index; nil: the member has none
 }
 
 var shapes sync.Map // of *shape, by type
@@ -203,10 +204,10 @@ func shapeOf(t reflect.Type) *shape {
 	s, members := &shape{}, []reflect.StructField{}
 	for _, f := range append(reflect.VisibleFields(t), clientFields...) {
 		name, tagged := f.Tag.Lookup("api")
-		if !tagged || slices.ContainsFunc(s.fields, func(have reflect.StructField) bool { return have.Tag.Get("api") == name }) {
+		if !tagged || slices.Contains(s.names, name) {
 			continue
 		}
-		s.fields = append(s.fields, f)
+		s.names, s.at = append(s.names, name), append(s.at, f.Index)
 		members = append(members, reflect.StructField{
 			Name: fmt.Sprint("M", len(members)), Type: reflect.TypeFor[member](), Tag: reflect.StructTag(fmt.Sprintf("json:%q", name)),
 		})
@@ -227,14 +228,14 @@ func decode(object json.RawMessage, own int, into any) (foreign int64) {
 	s := shapeOf(v.Type())
 	in := reflect.New(s.of)
 	at := func(i int) *member { return in.Elem().Field(i).Addr().Interface().(*member) }
-	for i, f := range s.fields {
+	for i, name := range s.names {
 		m := at(i)
-		if m.name = f.Tag.Get("api"); f.Type != nil {
-			m.to = v.FieldByIndex(f.Index).Addr().Interface()
+		if m.name = name; s.at[i] != nil {
+			m.to = v.FieldByIndex(s.at[i]).Addr().Interface()
 		}
 	}
 	_ = json.Unmarshal(object, in.Interface())
-	for i := range s.fields {
+	for i := range s.names {
 		if n := at(i).client; n != 0 && n != int64(own) {
 			foreign = n
 		}
@@ -251,11 +252,12 @@ func (m *member) UnmarshalJSON(value []byte) error {
 	}
 	switch to := m.to.(type) {
 	case *string:
-		if *to = string(t); strings.HasSuffix(m.name, "id") {
-			*to = joined(value)
+		if strings.HasSuffix(m.name, "id") {
+			t = joined(value)
 		}
+		*to = cmp.Or(string(t), *to)
 	case *Figure:
-		if _ = to.UnmarshalJSON(value); to.N < 0 && m.name != "poolid" { // what is less than nothing is none
+		if to.N, _, to.Known = t.number(); to.N < 0 && m.name != "poolid" { // what is less than nothing is none
 			*to = Figure{}
 		}
 	case *int:
@@ -267,19 +269,25 @@ func (m *member) UnmarshalJSON(value []byte) error {
 			*to = set
 		}
 	case *time.Time:
-		*to = t.moment()
+		*to = cmp.Or(t.moment(), *to)
 	case *netip.Addr:
 		ip, _ := netip.ParseAddr(string(t))
 		*to = ip.Unmap().WithZone("")
 	case *netip.Prefix:
-		*to = readPrefix(string(t))
+		*to = cmp.Or(readPrefix(string(t)), *to)
 	case *[]string:
-		*to = texts(value)
+		if all := texts(value); all != nil {
+			*to = all
+		}
 	case *[]int:
+		var all []int
 		for _, s := range texts(value) {
 			if n, exact, _ := text(s).number(); exact {
-				*to = append(*to, int(n))
+				all = append(all, int(n))
 			}
+		}
+		if all != nil {
+			*to = all
 		}
 	case *[]Source:
 		*to = objects[Source](value)
@@ -324,7 +332,7 @@ func texts(value json.RawMessage) (all []string) {
 }
 
 // joined reads an id that can be a string, a number or a list of these, which belong together by ":".
-func joined(value json.RawMessage) string {
+func joined(value json.RawMessage) text {
 	parts := make([]text, 1)
 	if value[0] == '[' {
 		_ = json.Unmarshal(value, &parts)
@@ -338,5 +346,5 @@ func joined(value json.RawMessage) string {
 		}
 		id.WriteString([2]string{"", ":"}[min(i, 1)] + string(part))
 	}
-	return id.String()
+	return text(id.String())
 }

@@ -1,7 +1,6 @@
 package apiclient
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -92,14 +91,26 @@ func (c *Client) AddIPRule(ctx context.Context, r IPRule, force bool) (IPRule, e
 	if r.Expires.After(Forever) {
 		r.Expires = Forever
 	}
-	var got IPRule
+	sent := map[string]any{"list": r.List, "rule_type": r.Kind, "pools": r.Apps, "expired_at": r.Expires.Unix()}
+	if r.Kind == KindRange {
+		sent["subnet"] = r.Subnet.String()
+	} else {
+		sent["source_values"] = r.Values
+	}
+	if r.Reason != "" {
+		sent["reason"] = r.Reason
+	}
+	got := IPRule{
+		List: r.List, Kind: r.Kind, Subnet: r.Subnet, Values: r.Values, Apps: r.Apps, Reason: r.Reason,
+		Expires: r.Expires.UTC().Truncate(time.Second),
+	}
 	_, err := c.change(ctx, k, func(clientID int) any {
-		return map[string]any{"clientid": clientID, "force": force, "ip_rule": writeIPRule(r)}
+		return map[string]any{"clientid": clientID, "force": force, "ip_rule": sent}
 	}, &got)
 	if err != nil {
 		return IPRule{}, err
 	}
-	return confirmed(r, got), nil
+	return got, nil
 }
 
 // DeleteIPRules removes entries by their ids: DELETE /v4/ip_rules. It may be repeated while they are what they were:
@@ -162,19 +173,6 @@ func checkRange(r IPRule, wrong map[string]string) {
 	}
 }
 
-func writeIPRule(r IPRule) map[string]any {
-	w := map[string]any{"list": r.List, "rule_type": r.Kind, "pools": r.Apps, "expired_at": r.Expires.Unix()}
-	if r.Kind == KindRange {
-		w["subnet"] = r.Subnet.String()
-	} else {
-		w["source_values"] = r.Values
-	}
-	if r.Reason != "" {
-		w["reason"] = r.Reason
-	}
-	return w
-}
-
 // readPrefix reads a network or a single address; what is neither gives the zero prefix.
 func readPrefix(s string) netip.Prefix {
 	if p, err := netip.ParsePrefix(s); err == nil {
@@ -193,18 +191,4 @@ func plainPrefix(p netip.Prefix) netip.Prefix {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	return p.Masked()
-}
-
-// confirmed is the entry as the service has it, filled up with what was sent.
-func confirmed(sent, got IPRule) IPRule {
-	got.List, got.Kind, got.Reason = cmp.Or(got.List, sent.List), cmp.Or(got.Kind, sent.Kind), cmp.Or(got.Reason, sent.Reason)
-	got.Subnet = cmp.Or(got.Subnet, sent.Subnet)
-	got.Expires = cmp.Or(got.Expires, sent.Expires.UTC().Truncate(time.Second))
-	if len(got.Values) == 0 {
-		got.Values = sent.Values
-	}
-	if len(got.Apps) == 0 {
-		got.Apps = sent.Apps
-	}
-	return got
 }

@@ -23,7 +23,6 @@ func is(value string, point ...string) apiclient.Condition {
 func absent(point ...string) apiclient.Condition {
 	return apiclient.Condition{Type: "absent", Point: point}
 }
-}
 
 // What is typed, said, sent, listed and written down for each form of a place.
 func TestPlacesThatAreTyped(t *testing.T) {
