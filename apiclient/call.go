@@ -95,11 +95,11 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 }
 
 func (c *Client) logCall(ctx context.Context, k call, took time.Duration, failure *Error) {
+	args := []any{"call", k.op, "took", took}
 	if failure != nil {
-		c.log.DebugContext(ctx, "called the service", "call", k.op, "took", took, "err", failure)
-		return
+		args = append(args, "err", failure)
 	}
-	c.log.DebugContext(ctx, "called the service", "call", k.op, "took", took)
+	c.log.DebugContext(ctx, "called the service", args...)
 }
 
 // authorised sends the call once, and a second time when it was refused with a token that has been replaced since:
@@ -210,10 +210,7 @@ func read(op string, resp *http.Response) (answer, *Error) {
 
 // serverTime is the time on the service's clock, zero when it is missing.
 func serverTime(header http.Header) time.Time {
-	t, err := http.ParseTime(header.Get("Date"))
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := http.ParseTime(header.Get("Date"))
 	return t.UTC()
 }
 

@@ -252,7 +252,7 @@ func (m *member) UnmarshalJSON(value []byte) error {
 	}
 	switch to := m.to.(type) {
 	case *string:
-		if strings.HasSuffix(m.name, "id") {
+		if value[0] == '[' && strings.HasSuffix(m.name, "id") {
 			t = joined(value)
 		}
 		*to = cmp.Or(string(t), *to)
@@ -331,20 +331,16 @@ func texts(value json.RawMessage) (all []string) {
 	return all
 }
 
-// joined reads an id that can be a string, a number or a list of these, which belong together by ":".
+// joined reads an id that is a list of strings and numbers, which belong together by ":".
 func joined(value json.RawMessage) text {
-	parts := make([]text, 1)
-	if value[0] == '[' {
-		_ = json.Unmarshal(value, &parts)
-	} else {
-		_ = parts[0].UnmarshalJSON(value)
-	}
-	var id strings.Builder
-	for i, part := range parts {
+	var parts []string
+	var read []text
+	_ = json.Unmarshal(value, &read)
+	for _, part := range read {
 		if part == "" {
 			return "" // a part of an id can be the id of something else
 		}
-		id.WriteString([2]string{"", ":"}[min(i, 1)] + string(part))
+		parts = append(parts, string(part))
 	}
-	return text(id.String())
+	return text(strings.Join(parts, ":"))
 }

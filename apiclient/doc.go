@@ -2,8 +2,8 @@
 // knows the service's JSON. It imports nothing of this project, so that anybody can use it.
 //
 // A Client is for one account and may be used by many goroutines. What its methods return is read in this way: answer →
-// unwrap (envelope, status inside it) → listed (cut into records, bounded) → decode (each member straight into the field
-// whose tag "api" names it) → the caller.
+// unwrap (envelope, status inside it) → listed (cut into records, bounded) → decode (each member straight into the
+// field whose tag "api" names it) → the caller.
 //
 // Rules:
 //   - Every error is an *Error with a Kind. OutcomeUnknown says that a change may have taken effect all the same: read
@@ -15,9 +15,9 @@
 //     record. Numbers may come as text and text as numbers. An unknown Figure isn't 0.
 //   - A condition that can't be read stays, as an empty one: with one less, a rule would seem to reach further.
 //   - A record of another client is left out, counted, and fails its listing or change with Foreign.
-//   - Nothing grows without end: answers end at 8 MiB, lists of one answer at 2,000 records, listings at 200,000 records
-//     or 256 MiB, texts of attacks at 1,000 bytes, paths at 8 KiB. A single record that makes an answer too long is
-//     skipped and named (TooLong).
+//   - Nothing grows without end: answers end at 8 MiB, lists of one answer at 2,000 records, listings at 200,000
+//     records or 256 MiB, texts of attacks at 1,000 bytes, paths at 8 KiB. A single record that makes an answer too
+//     long is skipped and named (TooLong).
 //   - A record whose bytes the caller knows already (KnownRecords) isn't read again.
 //   - The token shows nowhere: not in errors, logs or JSON, and no redirect is followed with it.
 //   - Times are UTC, in whole seconds. Retry-After is obeyed up to two minutes.
@@ -29,8 +29,8 @@
 //   - listing.go: listings page by page; skipped.go: records that are too long; foreign.go: those of other clients
 //   - attack.go: attacks and incidents; aggregation.go: attacks by day; vulnerability.go: vulnerabilities
 //   - iprule.go: the IP lists
-//   - rule.go: rules and sets of conditions; point.go: which part of a request; path.go: which paths; place.go: hosts and
-//     paths as rules have them; condition.go: scopes and comparison; met.go: whether an attack meets conditions
+//   - rule.go: rules and sets of conditions; condition.go: scopes and comparison; point.go: which part of a request;
+//     path.go: which paths; place.go: hosts and paths as rules have them; met.go: whether an attack meets conditions
 //   - errors.go: Error and its kinds; token.go: Secret and the token's file
 //
 // The trap: a listing lags the service's own writes by seconds, and its pages shift while they are read. What was just

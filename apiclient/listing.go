@@ -135,7 +135,7 @@ func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 	if bytes.Equal(p.body, before.body) {
 		p.times += before.times
 	}
-	if len(p.items) > 0 && p.times > 2 {
+	if len(items) > 0 && p.times > 2 {
 		return before, puzzling(k, "the same page comes again and again")
 	}
 	return p, nil
