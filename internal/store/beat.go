@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // How often a replica says that it lives, and how long after its last beat the others count it as dead.
@@ -54,7 +56,9 @@ func (s *Replicas) Beat(ctx context.Context) error {
 	defer s.leave(ctx)
 	defer holding.Wait()
 	defer end()
-	holdShards := sync.OnceFunc(func() { holding.Go(func() { s.holdShards(ctx) }) }) // once it is known that the state is of this version
+	holdShards := sync.OnceFunc(func() {
+		holding.Go(func() { _ = delay.Again(ctx, slog.Default(), "beats", func() error { s.holdShards(ctx); return nil }) })
+	}) // once it is known that the state is of this version
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	for {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 const (
@@ -208,7 +211,10 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 			default:
 			}
 		}()
-		sh.own(held, begin, account, t.pending)
+		_ = delay.Try(slog.Default(), "an account's work", func() error {
+			sh.own(held, begin, account, t.pending)
+			return nil
+		})
 	}()
 }
 

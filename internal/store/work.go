@@ -3,11 +3,13 @@ package store
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -64,12 +66,15 @@ func (s *Inbox) Work(ctx context.Context, handle func(*Piece)) error {
 	var all sync.WaitGroup
 	for _, in := range s.shards {
 		all.Go(func() {
-			in.work(ctx, func(p *Piece) {
-				one.Lock()
-				defer one.Unlock()
-				if ctx.Err() == nil {
-					handle(p)
-				}
+			_ = delay.Again(ctx, slog.Default(), "work", func() error {
+				in.work(ctx, func(p *Piece) {
+					one.Lock()
+					defer one.Unlock()
+					if ctx.Err() == nil {
+						handle(p)
+					}
+				})
+				return nil
 			})
 		})
 	}
