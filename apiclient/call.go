@@ -42,7 +42,7 @@ const (
 
 // answer is the service's answer with a good status.
 type answer struct {
-	body     json.RawMessage // without its envelope; nil: the answer is empty
+	body     json.RawMessage // without its envelope
 	doubtful bool            // an earlier try may have taken effect
 }
 
@@ -171,7 +171,8 @@ func (c *Client) request(ctx context.Context, k call, body []byte) (*http.Reques
 }
 
 // read reads an answer, of which it never takes more than a bound. The status decides how, even if the body is cut
-// short.
+// short. A good status alone says nothing: a proxy gives it, too, with null or {} below. Without the service's
+// envelope an answer must hold something.
 func read(op string, resp *http.Response) (answer, *Error) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, longestRefusal+1))
@@ -191,21 +192,20 @@ func read(op string, resp *http.Response) (answer, *Error) {
 	case len(body) > maxAnswer:
 		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Err: errTooLong, unknown: true}
 	}
-	ans := answer{}
-	if len(bytes.TrimSpace(body)) == 0 {
-		return ans, nil
+	content, status, err := unwrap(body)
+	switch {
+	case isPage(body):
+		err = errors.New(notJSON)
+	case len(bytes.TrimSpace(body)) == 0, err == nil && status == 0 && saysNothing(content):
+		err = errors.New(notTheService)
 	}
-	var status int
-	if ans.body, status, err = unwrap(body); err != nil {
-		if isPage(body) {
-			err = errors.New(notJSON)
-		}
+	if err != nil {
 		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Message: "answer can't be read", Err: err, unknown: true}
 	}
 	if status >= 400 {
 		return answer{}, refusal(op, status, body)
 	}
-	return ans, nil
+	return answer{body: content}, nil
 }
 
 // serverTime is the time on the service's clock, zero when it is missing.

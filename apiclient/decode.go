@@ -139,6 +139,15 @@ func unwrap(answer []byte) (body json.RawMessage, status int, err error) {
 	return e.Body, int(e.Status.whole()), nil
 }
 
+// saysNothing reports whether a body is null, a single value, or empty.
+func saysNothing(body json.RawMessage) bool {
+	var list []json.RawMessage
+	var object map[string]struct{}
+	_ = json.Unmarshal(body, &list)
+	_ = json.Unmarshal(body, &object)
+	return len(list) == 0 && len(object) == 0
+}
+
 // maxItems is how many items of one answer are read: twice as many as any listing asks for.
 const maxItems = 2000
 

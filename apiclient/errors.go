@@ -109,6 +109,7 @@ const (
 
 	longestRefusal = 64 << 10 // bytes, after decompression; cutting it could cut the token in two
 	notJSON        = "a page for people instead of JSON, as proxies give it"
+	notTheService  = "nothing that the service says: does something between answer for it?"
 )
 
 func isPage(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }

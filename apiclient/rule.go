@@ -128,9 +128,6 @@ func (c *Client) DeleteRule(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	if ans.body == nil {
-		return puzzling(k, "answer is empty")
-	}
 	if nothing := strings.Join(strings.Fields(string(ans.body)), ""); nothing == "null" || nothing == "[]" || nothing == "{}" {
 		return &Error{Op: k.op, Kind: NotFound, Message: "nothing was deleted", unknown: ans.doubtful}
 	}
