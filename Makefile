@@ -19,7 +19,7 @@ build: ## the binary, static
 test: tools ## what to run between two edits: all tests, small, with a real redis-server and the race detector where there is a C compiler. What didn't change isn't run again
 	./scripts/test -timeout $(TIMEOUT) $(LONGEST) ./...
 
-full chaos versions crowded soak abuse scale alerts pictures bench: export WAFBOT_FULL = 1
+full chaos versions crowded soak abuse scale alerts pictures bench: export FULL_TESTS = 1
 
 full: tools ## before a merge: all tests without the race detector, with large tables, a round of faults, a browser, Prometheus, and what builds the program
 	./scripts/test -count=1 -timeout $(FULL_TIMEOUT) $(LONGEST) ./...
