@@ -70,7 +70,6 @@ var floors = []floor{
 	{"internal/store", on("internal/clock", "commands", "poller", "internal/delay", "internal/store/address"), "only the store knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/pager", []string{"apiclient"}, "it knows HTTP, and that an address is a secret", nil},
 	{"internal/config", on("commands/call", "commands/grammar", "commands/policy", "poller", "internal/pager", "internal/nearest", "internal/store/address"), "it turns what the operator writes into values of those who use them", nil},
-	{"internal/doctor", on("internal/version", "internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/nearest", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
 
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},
 	{"internal/sandbox/delivery", nil, "it carries payloads to the bot without reading them", nil},
@@ -87,7 +86,8 @@ var floors = []floor{
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
 	{"internal/architecture", nil, "the rules of the house depend on no room of it", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
-	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor", "internal/version", "internal/metrics"), "main alone puts the parts together", nil},
+	{"cmd/wafbot/doctor", on("internal/version", "internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/nearest", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
+	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "cmd/wafbot/doctor", "internal/version", "internal/metrics"), "main alone puts the parts together", nil},
 }
 
 type listed struct {
