@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/store/address"
 )
@@ -36,7 +35,7 @@ func (c *Config) check() {
 	for _, l := range c.leaves() {
 		o.checkLeaf(l)
 	}
-	if c.Policy.Changes == policy.ChangesOn && !o.isSet("sources") {
+	if c.Policy.Changes == ChangesOn && !o.isSet("sources") {
 		o.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
 			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)
 	}

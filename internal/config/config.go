@@ -87,7 +87,7 @@ type Account struct {
 	Storm        Storm               `yaml:"storm"`
 	Quiet        Quiet               `yaml:"quiet"`
 	Summary      Summary             `yaml:"summary"`
-	Policy       Policy              `yaml:"policy"`  // what it says itself, see PolicyOf
+	Policy       Policy              `yaml:"policy"`  // what it says itself, until PolicyOf fills in what holds for all
 	Sources      []Source            `yaml:"sources"` // beside those of all accounts
 }
 
@@ -105,6 +105,12 @@ type Route struct {
 	Page       *Page         `yaml:"page"`                    // nil: no pager
 	AckTimeout time.Duration `yaml:"ack_timeout"`             // 0: never
 }
+
+// The kinds of attacks that a Match tells apart.
+const (
+	KindIncident = "incident"
+	KindAttack   = "attack" // that is no incident
+)
 
 // Match holds what an attack must be. A key left out matches everything; within a key one of its words is enough.
 type Match struct {
@@ -152,11 +158,38 @@ type Source struct {
 	Name   string         `yaml:"name"`
 	Ranges []netip.Prefix `yaml:"ranges"`
 	File   string         `yaml:"file"`
-	Deny   string         `yaml:"deny" check:"oneof=never approval"` // never or approval
-	Cards  bool           `yaml:"cards"`
+	Deny   string         `yaml:"deny" check:"oneof=never approval"` // DenyNever (also for ""), or DenyApproval
+	Cards  bool           `yaml:"cards"`                             // false: what comes from such sources alone gets no card, incidents excepted
 
-	listed []netip.Prefix // those of File when the configuration was read
+	ReadAt time.Time      // when File was read last
+	Broken string         // why it can't be read just now, so that what it held before counts; "": it can
+	listed []netip.Prefix // the ranges of File when the configuration was read
 }
+
+// Who may deny a named source.
+const (
+	DenyNever    = "never"
+	DenyApproval = "approval"
+)
+
+// What may be changed at all.
+const (
+	ChangesOff    = "off"
+	ChangesDryRun = "dry_run" // everything but the sending: what would be sent is shown
+	ChangesOn     = "on"
+)
+
+// What can need approval.
+const (
+	ApproveForever          = "forever"
+	ApproveBroad            = "broad" // country, data center, proxy, wider than the widest prefix
+	ApproveBlockPath        = "block_path"
+	ApproveAllow            = "allow"
+	ApproveModeOff          = "mode_off"
+	ApproveRulesEverywhere  = "rules_everywhere"  // a rule for every host
+	ApproveSource           = "source"            // a named source whose Deny says so
+	ApproveIndicatorUntried = "indicator_untried" // an indicator that wafbot couldn't try on usual browsers
+)
 
 // Policy says who may do what, and how far.
 type Policy struct {

@@ -36,9 +36,9 @@ func (c *Config) checkPagers() {
 
 // RoutesOf are the matches of the account's routes that have the pager of that name, as pages name them.
 func (a *Account) RoutesOf(pager string) (matches []string) {
-	for i, r := range a.Routes {
+	for _, r := range a.Routes {
 		if r.Page != nil && r.Page.Name == pager {
-			matches = append(matches, a.PollerRoutes()[i].Match.String())
+			matches = append(matches, a.MatchText(r.Match))
 		}
 	}
 	return matches
