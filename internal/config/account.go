@@ -137,7 +137,7 @@ func (a *Account) Pagers() (map[string]*pager.Pager, error) {
 		if route.Page == nil || pagers[match] != nil {
 			continue
 		}
-		p, err := pager.New(pager.Config{Format: route.Page.Format, URL: route.Page.URL})
+		p, err := pager.New(pager.Config{Format: route.Page.Kind, URL: route.Page.URL})
 		if err != nil {
 			return nil, fmt.Errorf("account %s: pager of route %s: %w", a.Name, match, err)
 		}

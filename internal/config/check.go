@@ -327,12 +327,12 @@ func (p *Page) check(o *origins, key string) {
 	}
 	if p.URL == "" {
 		o.report(at, "missing; set it")
-	} else if o.webAddress(at, p.URL.Reveal()); p.Format == pager.PagerDuty {
-		if _, err := pager.New(pager.Config{Format: p.Format, URL: p.URL}); err != nil {
+	} else if o.webAddress(at, p.URL.Reveal()); p.Kind == pager.PagerDuty {
+		if _, err := pager.New(pager.Config{Format: p.Kind, URL: p.URL}); err != nil {
 			o.report(at, "%v", err)
 		}
 	}
-	if p.Format == "" {
+	if p.Kind == "" {
 		o.report(key+".format", "missing; write one of pagerduty, alertmanager, json")
 	}
 }

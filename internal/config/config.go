@@ -3,6 +3,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -131,7 +132,7 @@ type Page struct {
 	Name              string           `yaml:"name"` // "": no acknowledgements come back
 	URL               apiclient.Secret `yaml:"url"`  // often holds the pager's key
 	URLFile           string           `yaml:"url_file"`
-	Format            string           `yaml:"format" check:"oneof=pagerduty alertmanager json"`
+	Kind              string           `yaml:"format" check:"oneof=pagerduty alertmanager json"`
 	After             time.Duration    `yaml:"after" check:"positive"`
 	WebhookSecret     apiclient.Secret `yaml:"webhook_secret"` // signs what the pager sends
 	WebhookSecretFile string           `yaml:"webhook_secret_file"`
@@ -235,4 +236,25 @@ type Approval struct {
 // Audit is the audit log.
 type Audit struct {
 	Keep time.Duration `yaml:"keep" check:"positive"`
+}
+
+// What holds secrets prints itself like %+v whatever the verb: where fmt doesn't take a verb, as %s of a pointer within
+// something else, it prints what stands there past every method of apiclient.Secret.
+
+// Format implements fmt.Formatter.
+func (c Config) Format(f fmt.State, _ rune) {
+	type plain Config
+	fmt.Fprintf(f, "%+v", plain(c))
+}
+
+// Format implements fmt.Formatter.
+func (a Account) Format(f fmt.State, _ rune) {
+	type plain Account
+	fmt.Fprintf(f, "%+v", plain(a))
+}
+
+// Format implements fmt.Formatter.
+func (p Page) Format(f fmt.State, _ rune) {
+	type plain Page
+	fmt.Fprintf(f, "%+v", plain(p))
 }

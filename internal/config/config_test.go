@@ -92,7 +92,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 				Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0456EFGH", Mention: "S0ONCALL", AckTimeout: 45 * time.Minute,
 				Page: &config.Page{
 					URL: "https://pager.example/v2/enqueue?routing_key=key-of-pager", URLFile: filepath.Join("testdata", "secrets", "pager"),
-					Format: "pagerduty", After: 6 * time.Minute,
+					Kind: "pagerduty", After: 6 * time.Minute,
 				},
 			},
 			{

@@ -24,7 +24,7 @@ func (c *Config) checkPagers() {
 		case p.WebhookSecret == "":
 		case p.Name == "":
 			o.report(at, "is of a pager without a name; give it one with page.name: its acknowledgements come to /pager/NAME")
-		case p.Format != pager.PagerDuty:
+		case p.Kind != pager.PagerDuty:
 			o.report(at, "is of no PagerDuty; take it out: acknowledgements come back from PagerDuty alone")
 		case secrets[p.Name] != "" && secrets[p.Name] != p.WebhookSecret:
 			o.report(at, "is another than that of the same name on another route; give the pagers two names, or one secret")

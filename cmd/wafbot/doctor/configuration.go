@@ -173,8 +173,8 @@ func (c checkup) pages() (found []Finding) {
 			continue
 		}
 		key := route + ".page"
-		found = append(found, Finding{"route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Format, text.Duration(r.Page.After)), ""})
-		if unencrypted(r.Page.URL.Reveal()) != "" && r.Page.Format != pager.Alertmanager {
+		found = append(found, Finding{"route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Kind, text.Duration(r.Page.After)), ""})
+		if unencrypted(r.Page.URL.Reveal()) != "" && r.Page.Kind != pager.Alertmanager {
 			found = append(found, Finding{"config", key, Warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"})
 		}
 	}
