@@ -13,12 +13,12 @@ import (
 func (c *Config) PolicyOf(account int) Policy {
 	p, own := c.Policy, c.Accounts[account].Policy
 	c.origins.override(reflect.ValueOf(&p).Elem(), reflect.ValueOf(own), Element("accounts", account)+".policy")
-	p.Changes = Stricter(c.Policy.Changes, p.Changes)
+	p.Changes = stricter(c.Policy.Changes, p.Changes)
 	return p
 }
 
-// Stricter is the one of two values of changes that allows less.
-func Stricter(one, other string) string {
+// stricter is the one of two values of changes that allows less.
+func stricter(one, other string) string {
 	for _, changes := range []string{ChangesOff, ChangesDryRun, ChangesOn} {
 		if one == changes || other == changes {
 			return changes

@@ -147,13 +147,8 @@ func number(text string) int64 {
 	return n
 }
 
-// RedisKey is the key that gave the Redis address: redis.url or redis.url_file.
-func (c *Config) RedisKey() string {
-	if c.origins.isSet("redis.url_file") {
-		return "redis.url_file"
-	}
-	return "redis.url"
-}
+// SecretKey is a secret's key, such as "redis.url", or that of its file where it is read from one.
+func (c *Config) SecretKey(key string) string { return c.origins.fromFile(key) }
 
 func (s *Slack) check(o *origins) {
 	if !strings.HasSuffix(s.APIURL, "/") {
@@ -172,7 +167,7 @@ func (c *Config) checkRedis() {
 	_, err := address.Parse(c.Redis.Address())
 	if wrong, ok := errors.AsType[*address.Error](err); ok {
 		if wrong.Key == "redis.url" {
-			wrong.Key = c.RedisKey()
+			wrong.Key = c.origins.fromFile(wrong.Key)
 		}
 		c.origins.report(wrong.Key, "%s", wrong.Text)
 	}
@@ -321,10 +316,7 @@ func (r *Route) check(o *origins, key string, applications map[int]Application) 
 }
 
 func (p *Page) check(o *origins, key string) {
-	at := key + ".url"
-	if o.isSet(at + "_file") {
-		at += "_file"
-	}
+	at := o.fromFile(key + ".url")
 	if p.URL == "" {
 		o.report(at, "missing; set it")
 	} else if o.webAddress(at, p.URL.Reveal()); p.Kind == pager.PagerDuty {

@@ -14,10 +14,7 @@ func (c *Config) checkPagers() {
 			continue
 		}
 		p, key := *r.Page, route+".page"
-		at := key + ".webhook_secret"
-		if o.isSet(at + "_file") {
-			at += "_file"
-		}
+		at := o.fromFile(key + ".webhook_secret")
 		switch {
 		case p.Name != "" && (len(p.Name) > 32 || !onlyOf(p.Name, letters+digits+"-")):
 			o.reportValue(key+".name", "is no name of a pager; write up to 32 of a-z 0-9 -")

@@ -130,7 +130,7 @@ func (c checkup) plainText() []Finding {
 		if a.Login.Password != "" {
 			said += ", and so does the password"
 		}
-		found = append(found, Finding{"config", c.cfg.RedisKey(), Warn, said, "write rediss://, redis-clusters:// or redis-sentinels://, or keep others off that network"})
+		found = append(found, Finding{"config", c.cfg.SecretKey("redis.url"), Warn, said, "write rediss://, redis-clusters:// or redis-sentinels://, or keep others off that network"})
 	}
 	if host, _, err := net.SplitHostPort(c.cfg.Listen); err == nil && !config.IsLoopback(host) && c.cfg.Slack.SigningSecret == "" {
 		found = append(found, Finding{"config", "listen", Warn, "health and metrics can be read by others on the network, and Slack sends nothing there", "write 127.0.0.1:8080, unless probes come from elsewhere"})
