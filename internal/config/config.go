@@ -1,5 +1,13 @@
-// Package config reads the configuration: one YAML file and the environment. A loaded Config is checked and complete; every error says where the
-// mistake is and how to fix it.
+// Package config reads the configuration: one YAML file and the environment. A loaded Config is checked and complete;
+// every error says where the mistake is and how to fix it.
+//
+// It has the one Account, which poller, commands, bot and doctor use as it is, with its routes, policy and sources,
+// their defaults and the words that they may be. What judges with settings isn't here:
+//
+//   - commands/policy makes of an account's Policy, the switch that all replicas share and the sources as their files
+//     hold them now what holds now, and says who may do what;
+//   - poller says which route takes an attack, and whether it is a quiet hour;
+//   - what is no setting (the service's client, how polling goes) stands beside the account, with whoever needs it.
 package config
 
 import (
