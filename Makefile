@@ -3,7 +3,7 @@ GO      ?= go
 TIMEOUT ?= 5m
 FULL_TIMEOUT ?= 25m
 # The longest packages start first, so that none is left for one core at the end. Those that wait run beside those that compute.
-LONGEST ?= ./internal/chaos ./cmd/wafbot ./internal/store ./internal/doctor ./commands ./internal/redistest ./poller
+LONGEST ?= ./internal/chaos ./cmd/wafbot ./internal/store ./cmd/wafbot/doctor ./commands ./internal/redistest ./poller
 CHAOS_FOR    ?= 5m
 CHAOS_ROUNDS ?= 1
 CHAOS_SEED   ?= $(shell date +%s)
