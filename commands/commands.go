@@ -15,6 +15,7 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // Config is what a Runner works with. All fields must be set that don't say otherwise.
@@ -23,17 +24,9 @@ type Config struct {
 	Services   map[string]Service // of the accounts, by name
 	Members    Members
 
-	Ledger      Ledger
-	Attacks     KnownAttacks
-	States      AttackStates
-	History     AttackHistory
-	Contexts    AccountContexts
-	Triage      TriageStore
-	Storms      Storms
-	Permissions PermissionLosses
-	Approvals   Approvals
-	Audit       AuditLog
-	Drills      Drills
+	Store *store.Store
+	// Rebuilds reports whether what Redis lost of an account is rebuilt from its channel: nothing is changed before; nil: of all.
+	Rebuilds func(account string) bool
 
 	Watch    Watch   // nil: nothing is known of what goes on
 	Polling  Polling // nil: how polling goes isn't known
@@ -96,6 +89,9 @@ func withDefaults(cfg Config) Config {
 	cfg.AuditOut = cmp.Or(cfg.AuditOut, io.Discard)
 	if cfg.Sleep == nil {
 		cfg.Sleep = delay.Sleep
+	}
+	if cfg.Rebuilds == nil {
+		cfg.Rebuilds = func(string) bool { return true }
 	}
 	cfg.Watch = cmp.Or[Watch](cfg.Watch, absent{})
 	cfg.Polling = cmp.Or[Polling](cfg.Polling, absent{})

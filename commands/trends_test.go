@@ -172,6 +172,7 @@ func TestTheTrendOfSeveralAccounts(t *testing.T) {
 
 // figures is a service that answers so.
 type figures struct {
+	commands.Service
 	read apiclient.AttackDays
 	err  error
 }
@@ -180,9 +181,8 @@ func (f figures) AttackDays(context.Context, int) (apiclient.AttackDays, error) 
 
 // gives has an account's service answer so.
 func gives(c *commands.Config, account string, f figures) {
-	service := c.Services["acme"]
-	service.Aggregator = f
-	c.Services[account] = service
+	f.Service = c.Services["acme"]
+	c.Services[account] = f
 }
 
 // Figures of a part of the rows are called that, and an overview has none.

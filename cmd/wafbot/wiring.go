@@ -48,6 +48,8 @@ type app struct {
 	restarts *restarts // nil: it isn't restarted
 	metrics  *metrics.Metrics
 	auditOut *lineWriter
+
+	redisSaid string // why Redis can't be used, as it was logged last
 }
 
 // tenant is an account with what works for it alone.
@@ -112,7 +114,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, RouteMention: cfg.RouteMention(), Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
 		Applications: cfg.CommandApplications(), TestCards: cfg.TestCards(), Policy: guards.Guards(), Roles: guards.Roles(),
 	}}
-	t.Policy.Switch = a.store.Replicas
+	t.Policy.Off, t.Policy.StoreAway = a.store.Replicas.Off, a.store.Replicas.Away
 	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }
 	t.poller = poller.New(poller.Config{
 		Account: cfg.Name, API: api, Clock: a.clocks.Service(cfg.Name), Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
@@ -164,11 +166,13 @@ func (a *app) Health(account string) (call.PollHealth, bool) {
 
 // redisAway logs once that Redis can't be used, and why, and once that it can again.
 func (a *app) redisAway(err error) {
-	if err != nil {
-		a.log.Error("redis "+refusal.Redis(err)+": until it works again nothing is posted and nothing is changed", "err", err)
-		return
+	if err == nil {
+		a.redisSaid = ""
+		a.log.Info("redis is back")
+	} else if says := refusal.Redis(err); says != a.redisSaid {
+		a.redisSaid = says
+		a.log.Error("redis "+says+": until it works again nothing is posted and nothing is changed", "err", err)
 	}
-	a.log.Info("redis is back")
 }
 
 // redisDamaged logs what can't be read, once.

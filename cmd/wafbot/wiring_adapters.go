@@ -6,11 +6,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/routing"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -109,35 +107,6 @@ func (a *app) CardLinks(ctx context.Context, account string, attacks []string) m
 type efficacyStore struct {
 	*store.Ledger
 	*store.Triage
-}
-
-// ledger refuses everything for an account whose state hasn't begun.
-type ledger struct {
-	*store.Ledger
-	epochs *store.Epochs
-	posts  func(account string) bool // whether there is a channel to rebuild the state from
-}
-
-// Begin implements commands.Ledger.
-func (l ledger) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
-	return l.Ledger.Begin(ctx, account, attack, !l.posts(account))
-}
-
-// Resume implements commands.Ledger.
-func (l ledger) Resume(ctx context.Context, ch record.Change) (held context.Context, c commands.Claim, err error) {
-	return l.Ledger.Resume(ctx, ch, !l.posts(ch.Account))
-}
-
-// Changes implements commands.Ledger.
-func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
-	epoch, err := l.epochs.Epoch(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	if epoch == "" && l.posts(account) {
-		return nil, refusal.ErrEmptied
-	}
-	return l.Ledger.Changes(ctx, account)
 }
 
 // inbox is the store's, as the server needs it.

@@ -31,12 +31,6 @@ func Stricter(one, other string) string {
 	return ChangesDryRun
 }
 
-// Switch switches all changes off, on every account, for as long as a living replica's configuration says so.
-type Switch interface {
-	Off() bool
-	Away() string // why the store takes nothing just now, in words that follow "Redis"; "": it does, as far as is known
-}
-
 // What can need approval: the values of policy.approval.required_for.
 const (
 	ApproveForever         = "forever"
@@ -75,7 +69,8 @@ type Durations struct {
 // Policy is what the guards go by.
 type Policy struct {
 	Changes         string          // by the configuration: ChangesOff, ChangesDryRun (also for ""), ChangesOn; see ChangesNow
-	Switch          Switch          // nil: there is none
+	Off             func() bool     // a living replica's configuration switches all changes off, on every account; nil: none does
+	StoreAway       func() error    // why the store takes nothing just now, nil: it does; nil: that isn't known
 	Sources         func() []Source // the named ones, as they are now; nil: none
 	WidestIPv4      int             // bits of the widest range that goes on a list without approval
 	WidestIPv6      int
@@ -111,7 +106,7 @@ func Defaults() Policy {
 
 // ChangesNow is what may be changed at all, as it is now.
 func (p Policy) ChangesNow() string {
-	if p.Switch != nil && p.Switch.Off() {
+	if p.Off != nil && p.Off() {
 		return ChangesOff
 	}
 	return p.Changes
@@ -282,8 +277,8 @@ func (p Policy) GuardEnd(until, now time.Time) error {
 func (p Policy) Describe() string {
 	switch p.ChangesNow() {
 	case ChangesOn:
-		if p.Switch != nil && p.Switch.Away() != "" {
-			return Away(p.Switch.Away())
+		if p.StoreAway != nil && p.StoreAway() != nil {
+			return Away(refusal.Redis(p.StoreAway()))
 		}
 		return "live: changes are made"
 	case ChangesOff:

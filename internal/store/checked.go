@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // kinds is a function of scripts: what is wrong with what a key holds, by its kind, and with what scripts rely on;
@@ -53,7 +51,7 @@ var newEnough = `
 local found = redis.pcall('XADD', KEYS[#KEYS], 'NOMKSTREAM', 'MINID', '~', '0', '*', 'n', '0')
 local says = found and found.err or ''
 if string.find(says, 'Invalid stream ID', 1, true) or string.find(says, 'nknown', 1, true) then
-  return redis.error_reply('TOOOLD ` + refusal.ErrTooOld.Error() + `')
+  return redis.error_reply('TOOOLD ` + ErrTooOld.Error() + `')
 end
 `
 
@@ -61,7 +59,7 @@ end
 func reply(answer *redis.Cmd, least int) ([]any, error) {
 	parts, err := answer.Slice()
 	if err == nil && len(parts) < least {
-		err = fmt.Errorf("%w: a script answered %d of %d parts", refusal.ErrDamaged, len(parts), least)
+		err = fmt.Errorf("%w: a script answered %d of %d parts", ErrDamaged, len(parts), least)
 	}
 	return parts, err
 }

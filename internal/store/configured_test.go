@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -31,7 +30,7 @@ func TestAccountsWithChangesThatNothingEnds(t *testing.T) {
 		require.Equal(t, []string{"done"}, ended)
 		require.NoError(t, s.Replicas.ForgetAccounts(ctx, ended))
 		_, err = s.Replicas.Open(ctx, "emptied")
-		require.ErrorIs(t, err, refusal.ErrEmptied, "what it had isn't known")
+		require.ErrorIs(t, err, store.ErrEmptied, "what it had isn't known")
 
 		owner := newWatch(t, "gone")
 		owner.start("owner", w.open(t), nil)

@@ -221,7 +221,7 @@ func TestGarbageIsNoNewerWafbot(t *testing.T) {
 		require.NoError(t, s.Replicas.Hear(t.Context()))
 		require.NoError(t, w.rdb.Set(t.Context(), "{a:acme}:epoch", "garbage", 0).Err())
 		_, _, err := s.Ledger.Begin(t.Context(), "acme", "", false)
-		require.ErrorIs(t, err, refusal.ErrEmptied)
+		require.ErrorIs(t, err, store.ErrEmptied)
 		require.Zero(t, w.rdb.Exists(t.Context(), "{a:acme}:epoch").Val())
 	})
 }

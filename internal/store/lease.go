@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // takeLease takes a free lease of an account whose state has begun. Its holder may take it again: the answer to the
@@ -54,7 +52,7 @@ const stateVersion = 6
 const leaseTaken = "taken"
 
 // leaseErrors says why a lease can't be taken for now, by takeLease's answer.
-var leaseErrors = map[string]error{"empty": refusal.ErrEmptied, "newer": refusal.ErrNewer, "older": refusal.ErrOlder}
+var leaseErrors = map[string]error{"empty": ErrEmptied, "newer": ErrNewer, "older": ErrOlder}
 
 var errLeaseLost = errors.New("lease lost")
 
