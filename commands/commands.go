@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -28,10 +29,14 @@ type Config struct {
 	// Rebuilds reports whether what Redis lost of an account is rebuilt from its channel: nothing is changed before; nil: of all.
 	Rebuilds func(account string) bool
 
-	Watch    Watch   // nil: nothing is known of what goes on
-	Polling  Polling // nil: how polling goes isn't known
-	Cards    Cards   // nil: where cards are isn't known
-	Router   Router
+	Watch Watch // nil: nothing is known of what goes on
+	// Health is how polling an account goes by what this process, or else the store, knows; nil: that isn't known.
+	Health func(account string) (h call.PollHealth, ok bool)
+	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may
+	// be nil, and give nil.
+	CardLinks func(ctx context.Context, account string, attacks []string) map[string]string
+	// Routing is where an attack goes. After an error only what the configuration says is known.
+	Routing  func(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
 	Notifier Notifier // nil: no one is notified
 
 	Changes  *prometheus.CounterVec // audit entries by verb and outcome; nil: counted for nobody
@@ -94,8 +99,12 @@ func withDefaults(cfg Config) Config {
 		cfg.Rebuilds = func(string) bool { return true }
 	}
 	cfg.Watch = cmp.Or[Watch](cfg.Watch, absent{})
-	cfg.Polling = cmp.Or[Polling](cfg.Polling, absent{})
-	cfg.Cards = cmp.Or[Cards](cfg.Cards, absent{})
+	if cfg.Health == nil {
+		cfg.Health = func(string) (call.PollHealth, bool) { return call.PollHealth{}, false }
+	}
+	if cfg.CardLinks == nil {
+		cfg.CardLinks = func(context.Context, string, []string) map[string]string { return nil }
+	}
 	cfg.Notifier = cmp.Or[Notifier](cfg.Notifier, absent{})
 	return cfg
 }

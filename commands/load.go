@@ -227,7 +227,7 @@ var ownFacts = map[call.Fact]func(r reading) (any, error){
 		return r.rights(r.ctx, r.arg.(record.Actor), []*call.Account{r.account})[r.name()], nil
 	},
 	call.FactCardLinks: func(r reading) (any, error) {
-		return r.cfg.Cards.CardLinks(r.ctx, r.name(), strings.Fields(r.id())), nil
+		return r.cfg.CardLinks(r.ctx, r.name(), strings.Fields(r.id())), nil
 	},
 	call.FactStates: func(r reading) (any, error) {
 		return r.cfg.Store.Attacks.StatesOf(r.ctx, r.name(), strings.Fields(r.id()))
@@ -237,10 +237,10 @@ var ownFacts = map[call.Fact]func(r reading) (any, error){
 		return found(r.cfg.Store.Attacks.LastObservation(r.ctx, r.name(), r.id()))
 	},
 	call.FactRouting: func(r reading) (any, error) {
-		return r.cfg.Router.Routing(r.ctx, r.name(), r.facts.Attacks[r.arg.(call.AttackNow)])
+		return r.cfg.Routing(r.ctx, r.name(), r.facts.Attacks[r.arg.(call.AttackNow)])
 	},
 	call.FactHealth: func(r reading) (any, error) {
-		health, ok := r.cfg.Polling.Health(r.name())
+		health, ok := r.cfg.Health(r.name())
 		return found(health, ok, nil)
 	},
 	call.FactDrill: func(r reading) (any, error) { return r.cfg.Store.Drills.Drill(r.ctx, r.name()) },

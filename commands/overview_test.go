@@ -45,9 +45,9 @@ func (w *world) overview(who record.Actor) report.Overview {
 func TestStatusShowsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Cards = links(func(_ context.Context, account string, attacks []string) map[string]string {
+		c.CardLinks = func(_ context.Context, account string, attacks []string) map[string]string {
 			return map[string]string{attacks[0]: "https://slack.example/" + account + "/" + attacks[0]}
-		})
+		}
 		broken := source("our CDN", policy.DenyNever, "192.0.2.0/24")
 		broken.File, broken.Broken = "cdn.txt", "no such file"
 		sources(broken)(c)

@@ -33,6 +33,7 @@ func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, 
 	x.noteRefused(ctx, c, fault, ch.Refused())
 	x.noteRulesLocked(ctx, c, ch, fault)
 	x.acknowledgeByActing(ctx, c, ch) // before the change is kept: a redelivery finishes both
+	ch.CheckAt = change.CheckAt(ch)
 	err := x.saveOutcome(ctx, c, ch)
 	switch {
 	case errors.Is(err, store.ErrLost):

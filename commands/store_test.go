@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
@@ -706,22 +705,3 @@ func (m *members) setFail() {
 	defer m.mu.Unlock()
 	m.broken = true
 }
-
-// router routes attacks by calling itself.
-type router func(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
-
-func (r router) Routing(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error) {
-	return r(ctx, account, a)
-}
-
-// links says where cards are by calling itself.
-type links func(ctx context.Context, account string, attacks []string) map[string]string
-
-func (l links) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
-	return l(ctx, account, attacks)
-}
-
-// polling says how polling goes by calling itself.
-type polling func(account string) (call.PollHealth, bool)
-
-func (p polling) Health(account string) (call.PollHealth, bool) { return p(account) }

@@ -140,12 +140,12 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 					Terminal: map[string]policy.TerminalUser{"ann": {Role: record.Responder, Slack: ann.ID}, "root": {Role: record.Admin}}},
 			}},
 		},
-		Services: map[string]commands.Service{"acme": api},
+		Services: map[string]commands.Service{"acme": {Lister: api, Writer: api}},
 		Members:  w.members, Store: w.store,
 		AuditOut: w.out, Clocks: w,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
 		Notifier: w.notified,
-		Router:   router(func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil }),
+		Routing:  func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil },
 	}
 	for _, f := range change {
 		f(&w.cfg)

@@ -147,7 +147,7 @@ func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 // healthTimeout bounds asking Redis how another replica's polling goes.
 const healthTimeout = time.Second
 
-// Health implements commands.Polling: how polling goes in this process, else as the account's owner has saved it.
+// Health is how polling goes in this process, else as the account's owner has saved it.
 func (a *app) Health(account string) (call.PollHealth, bool) {
 	said := call.PollHealth{Link: a.server.Trouble()}
 	if p := a.tenants[account].poller; p != nil {

@@ -36,7 +36,7 @@ func (a *app) brokenSources() map[string]string {
 	return broken
 }
 
-// Routing implements commands.Router: it reads what is stored of an attack's routing. After an error the answer holds what was read before it.
+// Routing reads what is stored of an attack's routing. After an error the answer holds what was read before it.
 func (a *app) Routing(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
 	cfg := a.tenants[account].cfg
 	state, err := a.routed(ctx, account, record.AttackID(account, attack.ID))
@@ -86,7 +86,7 @@ func (a *app) Observe(ctx context.Context, account string, d poller.PollDelta) {
 	}
 }
 
-// CardLinks implements commands.Cards: they are where the cards of attacks can be opened, by attack, as far as that can be found out.
+// CardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
 func (a *app) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
 	places, err := a.store.Cards.CardsOf(ctx, account, attacks)
 	if err != nil {

@@ -18,13 +18,13 @@ func (a *app) open() {
 	for _, account := range a.cfg.Accounts {
 		t := a.tenants[account.Name]
 		accounts, posted = append(accounts, t.Account), append(posted, t.posted())
-		services[t.Name] = t.api
+		services[t.Name] = commands.Service{Lister: t.api, Writer: t.api}
 	}
 	a.runner = commands.New(commands.Config{
 		Setup:    call.Setup{Accounts: accounts, Zone: a.cfg.Timezone},
 		Services: services, Members: a.slack, Store: a.store, Rebuilds: a.posts,
-		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Polling: a,
-		Watch: a, Router: a, Cards: a,
+		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Health: a.Health,
+		Watch: a, Routing: a.Routing, CardLinks: a.CardLinks,
 	})
 	s := a.cfg.Slack
 	a.notifier = notify.New(notify.Config{

@@ -18,7 +18,7 @@ func waiting(id string, at time.Time) record.ApprovalRequest {
 	return record.ApprovalRequest{
 		ID: id, Account: "acme", Line: record.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
 		Needs: []record.ApprovalReason{{What: policy.ApproveBroad, Why: "it is broad"}}, Role: record.Responder,
-		Asker: record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaSlash}, At: at, Until: at.Add(15 * time.Minute), OverrideAt: at.Add(5 * time.Minute),
+		Asker: record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaSlash}, At: at, Until: at.Add(15 * time.Minute), OverrideAt: at.Add(5 * time.Minute), CheckAt: at.Add(5 * time.Minute),
 		Premise: record.Premise{Steps: []string{"add"}, Role: record.Admin}, State: record.RequestWaiting, Revision: 1,
 	}
 }
@@ -59,7 +59,7 @@ func TestPendingHoldsDueRequests(t *testing.T) {
 		drafted(t, s, func(l *store.Draft) error { return saveRequest(ctx, l, q) })
 		score := func() float64 { return w.rdb.ZScore(ctx, "{a:acme}:approvals:due", "r1").Val() }
 		require.EqualValues(t, q.OverrideAt.Unix(), score())
-		q.OverrideOpen = true
+		q.OverrideOpen, q.CheckAt = true, q.Until
 		drafted(t, s, func(l *store.Draft) error { return saveRequest(ctx, l, q) })
 		require.EqualValues(t, q.Until.Unix(), score())
 		share, stop := context.WithCancel(ctx)
@@ -77,7 +77,7 @@ func TestPendingHoldsDueRequests(t *testing.T) {
 			})
 		}()
 		require.Equal(t, q.Until.Unix(), (<-found).Due.Unix())
-		q.State = record.RequestExpired
+		q.State, q.CheckAt = record.RequestExpired, time.Time{}
 		drafted(t, s, func(l *store.Draft) error { return saveRequest(ctx, l, q) })
 		require.Zero(t, w.rdb.ZCard(ctx, "{a:acme}:approvals:due").Val())
 	})
@@ -87,7 +87,7 @@ func TestOldRequestsAreDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, now := w.open(t), t.Context(), time.Now()
 		for id, q := range map[string]record.ApprovalRequest{"old": waiting("old", now.Add(-8*24*time.Hour)), "lately": waiting("lately", now.Add(-6*24*time.Hour))} {
-			q.State = record.RequestRejected
+			q.State, q.CheckAt = record.RequestRejected, time.Time{}
 			drafted(t, s, func(l *store.Draft) error { return saveRequest(ctx, l, q) })
 			require.NoError(t, s.Approvals.SaveMessageAt(ctx, "acme", id, "C1", "1.1", 3))
 		}

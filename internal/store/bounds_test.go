@@ -70,11 +70,11 @@ func (b *bounded) attacks(t *testing.T, n int) {
 func (b *bounded) people(t *testing.T, n int) {
 	t.Helper()
 	ctx, long := t.Context(), time.Now().AddDate(0, 0, -40)
-	ch := record.Change{ID: fmt.Sprintf("c%d", n), Account: "acme", State: record.StateBegun, At: long, Until: long.Add(time.Hour), Steps: rule}
+	ch := record.Change{ID: fmt.Sprintf("c%d", n), Account: "acme", State: record.StateBegun, At: long, Until: long.Add(time.Hour), CheckAt: long.Add(time.Hour), Steps: rule}
 	_, c, err := draft(t, b.s).Claim(ctx, ch)
 	require.NoError(t, err)
 	require.NoError(t, b.s.Ledger.SaveEfficacy(ctx, "acme", []record.Judgement{{Change: ch}}))
-	ch.State = record.StateUndone
+	ch.State, ch.CheckAt = record.StateUndone, time.Time{}
 	_, err = c.SaveChanges(ctx, nil, nil, ch)
 	require.NoError(t, err)
 	c.Release(ctx)
@@ -83,7 +83,7 @@ func (b *bounded) people(t *testing.T, n int) {
 	require.Empty(t, left)
 
 	q := waiting(fmt.Sprintf("r%d", n), long)
-	q.State, q.Outcome = record.RequestRejected, "done"
+	q.State, q.Outcome, q.CheckAt = record.RequestRejected, "done", time.Time{}
 	drafted(t, b.s, func(d *store.Draft) error { _, err := d.SaveRequest(ctx, nil, q); return err })
 	require.NoError(t, b.s.Approvals.SaveMessageAt(ctx, "acme", q.ID, "C1", "1.1", 1))
 	asked, err := b.s.Approvals.Requests(ctx, "acme")

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -46,6 +48,7 @@ func TestChangesComeNewestFirst(t *testing.T) {
 		whole := record.Change{
 			ID: "c1", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}, Keys: map[string]string{"for": "4h"}}, Does: "Deny 203.0.113.7",
 			Actor: record.Actor{ID: "U1", Name: "Ann", Via: record.ViaSlash}, At: now.Add(-time.Hour), Until: now.Add(3 * time.Hour), State: record.StateBegun,
+			CheckAt: now.Add(-time.Hour).Add(approval.MaxAge),
 		}
 		save(t, s, whole)
 		save(t, s, record.Change{ID: "c4", State: record.StateDone, At: now})
@@ -55,6 +58,7 @@ func TestChangesComeNewestFirst(t *testing.T) {
 			require.Equal(t, []string{"c3", "c4", "c2", "c1"}, changeIDs(t, s))
 		}
 		whole.State = record.StateDone
+		whole.CheckAt = change.CheckAt(whole)
 		save(t, s, whole)
 		all, err := w.open(t).Ledger.Changes(t.Context(), "acme")
 		require.NoError(t, err)

@@ -259,15 +259,18 @@ func testDue(t *testing.T, s conforming) {
 	}
 	rule := []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{}, Sent: true, Done: true, ID: 7}}
 	patch := record.Change{ID: "patch", Account: "acme", State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule}
+	patch.CheckAt = change.CheckAt(patch)
 	s.save(t, patch)
 	require.Empty(t, due("acme", change.CheckAt(patch).Add(-time.Second)))
 	require.Equal(t, []string{"patch"}, due("acme", change.CheckAt(patch)))
 	require.Empty(t, due("other", change.CheckAt(patch)))
 	patch.Until = at.Add(3 * time.Hour) // prolonged
-	s.save(t, patch, record.Change{ID: "later", Account: "acme", State: record.StateDone, At: at, Until: at.Add(2 * time.Hour), Steps: rule},
-		record.Change{ID: "now", Account: "acme", State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule})
+	patch.CheckAt = change.CheckAt(patch)
+	s.save(t, change.Scheduled(patch, record.Change{ID: "later", Account: "acme", State: record.StateDone, At: at, Until: at.Add(2 * time.Hour), Steps: rule},
+		record.Change{ID: "now", Account: "acme", State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule})...)
 	require.Equal(t, []string{"now", "later", "patch"}, due("acme", at.Add(3*time.Hour)), "what has waited longest comes first")
 	patch.State, patch.EndedAt = record.StateUndone, at
+	patch.CheckAt = change.CheckAt(patch)
 	s.save(t, patch)
 	require.Equal(t, []string{"now", "later"}, due("acme", at.Add(3*time.Hour)))
 
@@ -275,7 +278,7 @@ func testDue(t *testing.T, s conforming) {
 	for i := range 101 {
 		many = append(many, record.Change{ID: string(rune('A' + i)), Account: "acme", State: record.StateDone, At: at, Until: at.Add(4 * time.Hour), Steps: rule})
 	}
-	s.save(t, many...)
+	s.save(t, change.Scheduled(many...)...)
 	require.Len(t, due("acme", at.Add(4*time.Hour)), 100, "the rest comes when these were checked")
 }
 
@@ -289,6 +292,9 @@ func testDecisions(t *testing.T, s conforming) {
 	switched := record.Change{ID: "c4", Account: "acme", State: record.StateDone, At: at.Add(-3 * time.Second), Until: at.Add(time.Hour), Steps: []record.Step{
 		{Kind: record.CreateRule, Rule: &apiclient.Rule{ID: 8, Type: apiclient.RuleMode, Mode: apiclient.ModeBlock}, Sent: true, SentAt: at.Add(time.Second), Done: true, ID: 8},
 	}}
+	for _, ch := range []*record.Change{&asked, &quiet, &deleted, &switched} {
+		ch.CheckAt = change.CheckAt(*ch)
+	}
 	s.save(t, asked, quiet, deleted, switched)
 	require.Contains(t, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", change.CheckAt(switched))), "c4", "which mode it left is looked at soon")
 	require.Equal(t, []string{"c3"}, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", change.CheckAt(deleted))), "whether it went is looked at soon")

@@ -247,7 +247,7 @@ func TestAnOldRedisIsRefused(t *testing.T) {
 		_, _, claimed := d.Claim(ctx, begunAs("c2"))
 		_, _, resumed := s.Ledger.Resume(ctx, begunAs("c3"), true)
 		for _, err := range []error{saved, claimed, resumed, s.Replicas.Hear(ctx)} {
-			require.ErrorContains(t, err, "redis is older than 6.2, which wafbot needs: upgrade it")
+			require.ErrorContains(t, refusal.Advised(err), "redis is older than 6.2, which wafbot needs: upgrade it")
 			require.Contains(t, refusal.Away(err).Text.String(), "not done: wafbot's store (Redis) takes nothing just now: it is older than 6.2. Without it nothing is changed")
 		}
 		require.NoError(t, w.rdb.Del(ctx, "{work}:none").Err()) // a miniredis makes it

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -15,7 +16,7 @@ func rebuilt() store.Rebuilt {
 	return store.Rebuilt{
 		Epoch: store.NewEpoch(), At: noon, FirstStart: noon.Add(-time.Hour), Attacks: shownAll("x:1", "x:2"),
 		Cards:   []store.Card{{Attack: record.AttackID("acme", "x:1"), Channel: "C1", TS: "1.1"}},
-		Changes: []record.Change{{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}},
+		Changes: change.Scheduled(record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}),
 		Events:  []record.Event{event("n1", "x:1")},
 	}
 }

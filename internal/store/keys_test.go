@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
@@ -50,7 +51,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	_, err = l.SaveRequest(ctx, nil, waiting("r1", time.Now()))
 	require.NoError(t, err)
 	require.NoError(t, s.Approvals.SaveMessageAt(ctx, "acme", "r1", "C1", "1.1", 1))
-	_, err = l.SaveChanges(ctx, nil, nil, record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
+	_, err = l.SaveChanges(ctx, nil, nil, change.Scheduled(record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})...)
 	require.NoError(t, err)
 	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []record.Judgement{{Change: record.Change{ID: "c1", Account: "acme"}}}))
 	_, err = s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})

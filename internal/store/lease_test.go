@@ -155,7 +155,7 @@ func TestNothingIsChangedWithoutAState(t *testing.T) {
 func TestAChangeIsStoredWithItsEvents(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
+		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), CheckAt: noon.Add(45 * time.Minute), Steps: rule}
 		drafted(t, s, func(l *store.Draft) error {
 			_, err := l.SaveChanges(t.Context(), nil, []record.Event{event("of c1", "x:1")}, ch)
 			return err

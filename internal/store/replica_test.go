@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -182,7 +183,7 @@ func drafted(t testing.TB, s *store.Store, do func(*store.Draft) error) {
 
 // saveChange writes one change down.
 func saveChange(ctx context.Context, d changeSaver, c record.Change) error {
-	_, err := d.SaveChanges(ctx, nil, nil, c)
+	_, err := d.SaveChanges(ctx, nil, nil, change.Scheduled(c)...)
 	return err
 }
 
