@@ -35,7 +35,7 @@ var floors = []floor{
 	{"internal/metrics", []string{"internal/delay", "internal/version"}, "what is measured is named in one place, which knows nothing of how it comes about", nil},
 	{"internal/nearest", nil, "it knows words alone: the grammar and the configuration ask which one was meant", nil},
 	{"internal/text", nil, "text that is safe by construction is used everywhere, so it stands below everything", nil},
-	{"apiclient", []string{"internal/delay", "internal/text"}, "only this package knows the service's JSON, and it knows nothing of what wafbot does with it", nil},
+	{"apiclient", nil, "only this package knows the service's JSON, and it knows nothing of what wafbot does with it", nil},
 	{"internal/record", []string{"apiclient", "internal/text"}, "records and events are values: they read and write nothing", nil},
 
 	{"commands/refusal", on("internal/store"), "an answer other than done is the same for every command", nil},
@@ -81,7 +81,7 @@ var floors = []floor{
 
 	{"internal/hostiletext", nil, "samples of hostile text, for tests of any package", nil},
 	{"internal/redistest", nil, "Redis servers for tests of any package", nil},
-	{"internal/norace", nil, "tests of any package defer themselves with it", nil},
+	{"internal/full", nil, "tests of any package defer themselves with it", nil},
 	{"internal/proxytest", nil, "it breaks connections without knowing what goes through them", nil},
 	{"internal/wrongclock", nil, "it knows of the program only how it is compiled", nil},
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
