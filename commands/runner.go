@@ -134,7 +134,7 @@ func checkArguments(c *job) error {
 func (r *Runner) read(ctx context.Context, c *job) (call.Result, error) {
 	if c.Cmd.ReadTrail != nil && len(c.Line.Words) > 0 {
 		r.cfg.tellTime(c.Call, r.cfg.Clocks.Now())
-		return c.Cmd.ReadTrail(ctx, c.Call, r.cfg.Audit)
+		return c.Cmd.ReadTrail(ctx, c.Call, r.cfg.Store.Audit)
 	}
 	c.Loaded.Patience = accountPatience
 	return withFacts(ctx, r.loader, c.Call, c.Cmd.Read)
