@@ -20,7 +20,6 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
@@ -44,7 +43,7 @@ type ledger struct {
 	meanwhile func()           // what happens before
 
 	perhaps    int // how often a change of unknown outcome was saved, which is an event
-	judged     []efficacy.Judgement
+	judged     []record.Judgement
 	triaged    []string // attacks whose triage was saved
 	announced  []string // the ids of events that were saved
 	redrawn    []string // attacks whose cards a mute, or what was protected, has drawn again
@@ -90,11 +89,13 @@ func (l *ledger) claimed(
 
 func claimKey(account, id string) string { return "{a:" + account + "}:claim:" + id }
 
-// SaveEfficacy implements efficacy.Store.
-func (l *ledger) SaveEfficacy(
-	ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event,
-) error {
-	err := l.w.owning(func() error { return l.Ledger.SaveEfficacy(ctx, account, all, events...) })
+// saveJudged saves what was judged of changes.
+func (l *ledger) saveJudged(ctx context.Context, account string, all []record.Judgement, events ...record.Event) error {
+	if len(all) == 0 {
+		return nil
+	}
+	u := poller.Update{Judged: all, Events: events}
+	err := l.w.owning(func() error { return l.w.store.Attacks.Save(ctx, account, u) })
 	if err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()

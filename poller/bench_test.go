@@ -157,3 +157,4 @@ func (r fixedStore) Load(context.Context, string) (poller.State, error) {
 }
 func (fixedStore) Save(context.Context, string, poller.Update) error { return nil }
 func (fixedStore) Notify(string, []record.Event)                     {}
+func (fixedStore) Redraw(string)                                     {}

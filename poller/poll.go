@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -67,7 +68,11 @@ func (p *Poller) poll(ctx context.Context) error {
 	res.Delete, res.Cap = append(res.Delete, more...), p.capAfter(snap, edge)
 	res.Sources, res.counted = countSources(p.st, snap)
 	edited, entries := p.mirror.editedEntries()
-	res.Stale = append(res.Stale, staleFor(p.st, edited)...)
+	stale := staleFor(p.st, edited)
+	res.Stale = append(res.Stale, stale...)
+	if snap.good {
+		p.judge(ctx, snap, &res, stale)
+	}
 	if err := p.settle(ctx, snap, &res); err != nil {
 		return err
 	}
@@ -76,7 +81,6 @@ func (p *Poller) poll(ctx context.Context) error {
 		p.mu.Lock()
 		p.health.LastGood = snap.at
 		p.mu.Unlock()
-		p.observe(ctx, snap)
 	}
 	return readErr
 }
@@ -128,6 +132,9 @@ func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	if len(res.Events) > 0 {
 		p.cfg.Notifier.Notify(p.cfg.Account, res.Events)
 	}
+	if len(res.Judged) > 0 {
+		p.cfg.Notifier.Redraw(p.cfg.Account)
+	}
 	return nil
 }
 
@@ -146,24 +153,70 @@ func (p *Poller) save(ctx context.Context, u Update) error {
 	return nil
 }
 
-// observe gives the observer what complete polls found since the last time.
-func (p *Poller) observe(ctx context.Context, snap snapshot) {
-	c := &p.st.changes
-	d := PollDelta{At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before))}
-	for id, before := range c.before {
-		if now, known := p.st.records[id]; known {
-			d.Changes = append(d.Changes, record.AttackDelta{Before: before, Now: now.attack})
+// judge adds to a complete poll's result what it means for what is in force: for changes by all that came since the last
+// poll that was judged, and for attacks of which something was decided since, or that edited entries name.
+func (p *Poller) judge(ctx context.Context, snap snapshot, res *result, edited []string) {
+	poll := p.toJudge(snap, *res, edited)
+	var found record.Judged
+	err := delay.Try(p.cfg.Log, "judging mitigations", func() (err error) {
+		if p.cfg.Judge != nil {
+			found, err = p.cfg.Judge(ctx, poll)
 		}
+		return err
+	})
+	if err != nil {
+		p.cfg.Log.Error("judge mitigations", "err", err)
+		return
 	}
+	c, d := &p.st.changes, decision{st: p.st, out: *res}
+	for id, others := range found.Others {
+		if _, decided := res.Attacks[id]; !decided && !slices.Contains(res.Stale, id) {
+			res.Stale = append(res.Stale, id)
+		}
+		s := d.attack(id)
+		s.Others = others
+		res.Attacks[id] = s
+	}
+	res.Judged, res.Events = found.Changes, append(res.Events, found.Events...)
 	c.before = map[string]*apiclient.Attack{} // one that was cleared takes as much memory as before
 	if c.whole = c.whole || snap.whole; c.whole {
 		c.last = snap.at
 	}
-	if p.cfg.Observer == nil {
-		return
+	maps.DeleteFunc(c.decided, func(id string, _ bool) bool {
+		pending := func(m record.Mitigation) bool { return m.Finding == record.NotYet }
+		return !poll.ListsReadAt.IsZero() && !slices.ContainsFunc(d.state(id).Others, pending)
+	})
+}
+
+// toJudge is what there is to judge.
+func (p *Poller) toJudge(snap snapshot, res result, edited []string) record.Poll {
+	c, d, settings := &p.st.changes, decision{st: p.st, out: res}, p.Settings()
+	for _, id := range snap.changed {
+		c.note(id, p.st.records[id])
 	}
-	d.Settings = p.Settings()
-	p.cfg.Observer.Observe(ctx, p.cfg.Account, d)
+	for id := range res.Attacks {
+		c.decided[id] = true
+	}
+	for _, id := range edited {
+		c.decided[id] = true
+	}
+	poll := record.Poll{
+		At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before)),
+		Entries: settings.Entries, Rules: settings.Rules, ListsReadAt: settings.At,
+	}
+	for id, before := range c.before {
+		if now := snap.records[id]; now != nil {
+			poll.Changes = append(poll.Changes, record.AttackDelta{Before: before, Now: now})
+		} else if known := p.st.records[id]; known != nil {
+			poll.Changes = append(poll.Changes, record.AttackDelta{Before: before, Now: known.attack})
+		}
+	}
+	for id := range c.decided {
+		if s := d.state(id); s.Notified && !s.Grouped() && s.Storm == nil {
+			poll.Attacks = append(poll.Attacks, *s)
+		}
+	}
+	return poll
 }
 
 // mutes reads once what is muted, when decide first needs it. Most polls find no event.

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
 )
@@ -240,7 +241,7 @@ type account struct {
 	api      poller.API
 	log      *slog.Logger
 	muted    func(context.Context) (func(apiclient.Attack) bool, error) // nil: nothing is
-	observed func(context.Context, poller.PollDelta)                    // nil: nothing is
+	observed func(context.Context, record.Poll)                         // nil: nothing is
 	storm    storm.Config
 	routes   []poller.Route
 	interval time.Duration
@@ -269,11 +270,12 @@ func (a *account) Muted(ctx context.Context, _ string) (func(apiclient.Attack) b
 	return a.muted(ctx)
 }
 
-// Observe implements poller.Observer.
-func (a *account) Observe(ctx context.Context, _ string, d poller.PollDelta) {
+// judge is a poller.Judge.
+func (a *account) judge(ctx context.Context, p record.Poll) (record.Judged, error) {
 	if a.observed != nil {
-		a.observed(ctx, d)
+		a.observed(ctx, p)
 	}
+	return record.Judged{}, nil
 }
 
 // at sets the service's clock to some time after noon.
@@ -292,5 +294,5 @@ func (a *account) Now() time.Time {
 
 // start is a poller as after a start of the process: it knows what the store holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes, Interval: a.interval, Limits: a.limits})
+	return poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Judge: a.judge, Storm: a.storm, Routes: a.routes, Interval: a.interval, Limits: a.limits})
 }

@@ -39,11 +39,12 @@ type Update struct {
 	Cap      *record.Cap                          // the last one; nil: as it was
 	Gap      *record.Outage                       // the monitoring gap that ends with this poll; nil: none does
 	Evidence map[string]record.Evidence           // by attack id; what is stored already stays as it is
+	Judged   []record.Judgement                   // of changes; the cards of their attacks are to be redrawn
 }
 
 // empty reports whether the update changes nothing but LastGood.
 func (u Update) empty() bool {
-	return len(u.Attacks)+len(u.Delete)+len(u.Events)+len(u.Evidence)+len(u.Stale) == 0 && u.Outage == nil && u.Cap == nil && u.Sources == nil
+	return len(u.Attacks)+len(u.Delete)+len(u.Events)+len(u.Evidence)+len(u.Stale)+len(u.Judged) == 0 && u.Outage == nil && u.Cap == nil && u.Sources == nil
 }
 
 // AttackIDs are the attacks of which there is something to store, each once: those with events first, in the order of the events. So a storm

@@ -114,12 +114,12 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 	}}
 	t.Policy.Switch = a.store.Replicas
 	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }
+	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, speed)
 	t.poller = poller.New(poller.Config{
 		Account: cfg.Name, API: api, Clock: a.clocks.Service(cfg.Name), Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: cfg.PollerStorm(),
+		Routes: cfg.PollerRoutes(), Preferences: a, Judge: t.efficacy.Judge, Storm: cfg.PollerStorm(),
 		Channel: cfg.Channel, Polls: a.metrics.Polls.WithLabelValues(cfg.Name), Log: a.log, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
 	})
-	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, speed)
 	t.pagers, err = cfg.Pagers()
 	return t, err
 }

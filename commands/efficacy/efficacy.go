@@ -71,11 +71,7 @@ func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, s
 				parts[s.key] = t
 				continue
 			}
-			from := c.At.Add(j.scaled(d.counts))
-			if first := t.Stopped.First; !first.IsZero() {
-				from = record.Earlier(first.Add(j.scaled(settling)), from)
-			}
-			t = addTraffic(t, came, as, c.At.Truncate(time.Second), from)
+			t = addTraffic(t, came, as, c.At.Truncate(time.Second), j.countsFrom(t.Stopped.First, c.At, d))
 			if g.turned && as == apiclient.StatusPartly && s.rule != nil {
 				t.Stopped = addTally(t.Stopped, growth{1, came.since, came.last})
 			}
@@ -97,7 +93,7 @@ func (j judge) finding(e record.Efficacy, c record.Change, now time.Time, ongoin
 	}
 	found := map[record.Finding]bool{}
 	for _, key := range partsOf(c) {
-		found[j.part(e.Parts[key], c, now)] = true
+		found[j.part(e.Parts[key], c.At, delaysOf(c), now)] = true
 	}
 	switch {
 	case found[record.NotWorking] && !found[record.Working] && !found[record.PartlyWorking]:
@@ -120,10 +116,18 @@ func partsOf(c record.Change) (keys []string) {
 	return keys
 }
 
-// part judges one source, or a rule.
-func (j judge) part(t record.Traffic, c record.Change, now time.Time) record.Finding {
-	d, since := delaysOf(c), now.Sub(c.At)
-	last := lastThrough(t)
+// countsFrom is from when on what gets through counts against what was made then, and first stopped something then.
+func (j judge) countsFrom(first, made time.Time, d delays) time.Time {
+	from := made.Add(j.scaled(d.counts))
+	if first.IsZero() {
+		return from
+	}
+	return record.Earlier(first.Add(j.scaled(settling)), from)
+}
+
+// part judges by what was seen of one source, or of a rule, since it was made.
+func (j judge) part(t record.Traffic, made time.Time, d delays, now time.Time) record.Finding {
+	since, last := now.Sub(made), lastThrough(t)
 	counted := t.Through.N + t.Mixed.N
 	switch {
 	case t.Stopped.N > 0 && t.Through.N > 0 && t.Through.Last.Sub(t.Stopped.Last) > j.scaled(settling):

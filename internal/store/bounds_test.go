@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -76,7 +75,7 @@ func (b *bounded) people(t *testing.T, n int) {
 	ch := record.Change{ID: fmt.Sprintf("c%d", n), Account: "acme", State: record.StateBegun, At: long, Until: long.Add(time.Hour), Steps: rule}
 	_, c, err := draft(t, b.s).Claim(ctx, ch)
 	require.NoError(t, err)
-	require.NoError(t, b.s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{{Change: ch}}))
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Judged: []record.Judgement{{Change: ch}}}))
 	ch.State = record.StateUndone
 	_, err = c.SaveChanges(ctx, nil, nil, ch)
 	require.NoError(t, err)

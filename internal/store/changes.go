@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -131,16 +130,4 @@ func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) 
 // Efficacy is what was seen of an account's changes, by their ids.
 func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error) {
 	return values[record.Efficacy](s.client, s.rdb.HGetAll(ctx, s.key(keyEfficacy, account)), "efficacy of "+account)
-}
-
-// SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale,
-// and announces events, all in one step. It fails when this replica doesn't own the account any more.
-func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
-	b := s.batch()
-	for _, j := range all {
-		b.do("HSET", b.key(keyEfficacy, account), j.Change.ID, b.json(j.Efficacy))
-		b.stale(ctx, account, j.Urgency(), j.Change.AttackID)
-	}
-	b.announce(events...)
-	return s.saveAsOwner(ctx, account, &b, "efficacy of "+account)
 }

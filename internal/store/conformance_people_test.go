@@ -9,9 +9,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // mute is one that holds for an hour.
@@ -145,9 +145,9 @@ func testEfficacy(t *testing.T, s conforming) {
 	seen := record.Efficacy{
 		Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: at, Last: at.Add(time.Minute)}}}, Finding: record.Working, At: at.Add(time.Hour),
 	}
-	without := efficacy.Judgement{Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{{Change: ch, Efficacy: record.Efficacy{Finding: record.NotYet}}, without}))
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{{Change: ch, Efficacy: seen}}))
+	without := record.Judgement{Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
+	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Judged: []record.Judgement{{Change: ch, Efficacy: record.Efficacy{Finding: record.NotYet}}, without}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Judged: []record.Judgement{{Change: ch, Efficacy: seen}}}))
 	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Efficacy}, found("acme"))
 	require.Empty(t, found("other"))
 }

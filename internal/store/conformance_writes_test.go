@@ -12,10 +12,10 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
 )
 
 func (s conforming) changeIDs(t *testing.T, account string) (ids []string) {
@@ -212,8 +212,8 @@ func testEvents(t *testing.T, s conforming) {
 		}
 	})
 	broken := eventOf("broken", record.MitigationNotWorking, record.ChangeFacts{Change: "c1"})
-	judged := efficacy.Judgement{Change: record.Change{ID: "c1", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{judged}, broken))
+	judged := record.Judgement{Change: record.Change{ID: "c1", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
+	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Judged: []record.Judgement{judged}, Events: []record.Event{broken}}))
 	require.ElementsMatch(t, append(want, broken), s.events(t))
 }
 
