@@ -194,10 +194,7 @@ func (p *Poller) toJudge(snap snapshot, res result, edited []string) record.Poll
 	for _, id := range snap.changed {
 		c.note(id, p.st.records[id])
 	}
-	for id := range res.Attacks {
-		c.decided[id] = true
-	}
-	for _, id := range edited {
+	for _, id := range slices.AppendSeq(edited, maps.Keys(res.Attacks)) {
 		c.decided[id] = true
 	}
 	poll := record.Poll{
@@ -205,10 +202,12 @@ func (p *Poller) toJudge(snap snapshot, res result, edited []string) record.Poll
 		Entries: settings.Entries, Rules: settings.Rules, ListsReadAt: settings.At,
 	}
 	for id, before := range c.before {
-		if now := snap.records[id]; now != nil {
+		now := snap.records[id]
+		if known := p.st.records[id]; now == nil && known != nil {
+			now = known.attack
+		}
+		if now != nil {
 			poll.Changes = append(poll.Changes, record.AttackDelta{Before: before, Now: now})
-		} else if known := p.st.records[id]; known != nil {
-			poll.Changes = append(poll.Changes, record.AttackDelta{Before: before, Now: known.attack})
 		}
 	}
 	for id := range c.decided {

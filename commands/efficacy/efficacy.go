@@ -1,4 +1,16 @@
 // Package efficacy judges whether mitigations work, by what the service lists of their sources and places.
+//
+// After each complete poll the poller calls its one hook, Watch.Judge, and saves what it gives in the script that saves
+// the poll. It judges with one pure function, judge.part: what was seen of a source or rule in, what that means out.
+//
+//   - A change of wafbot's is judged by what came since it was made, wherever the service lists it: observe adds that up
+//     in the change's Efficacy, part by part. What people did is in the store at once, so a card shows a change that
+//     isn't judged yet.
+//   - What others have in force, and entries of wafbot's that name no source, are judged by Others: by the tally of what
+//     was stopped that the poller saves with each attack, and by its last hit. That is AttackState.Others.
+//
+// Who draws reads both through Mitigations and judges nothing. The sentences are in line.go, the likely reasons in
+// reasons.go; entries.go and overlay.go say what stands at the service.
 package efficacy
 
 import (
@@ -52,8 +64,8 @@ func (j judge) scaled(d time.Duration) time.Duration {
 }
 
 // observe takes what a snapshot shows in. The change was accepted before.
-func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, seen []delta) record.Efficacy {
-	d, parts := delaysOf(c), map[string]record.Traffic{}
+func (j judge) observe(e record.Efficacy, c record.Change, seen []delta) record.Efficacy {
+	d, subjects, parts := delaysOf(c), subjectsOf(c), map[string]record.Traffic{}
 	for key, t := range e.Parts {
 		parts[key] = t
 	}

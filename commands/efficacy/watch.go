@@ -43,14 +43,13 @@ type Watch struct {
 	judge   judge
 	stale   atomic.Bool // changes may have been made since they were read
 
-	known    bool // what follows is what the store holds, or newer
-	read     time.Time
-	all      []record.Change
-	changes  []record.Change // those that are watched
-	subjects map[string][]subject
-	seen     map[string]record.Efficacy // by change, as seen
-	saved    map[string]record.Efficacy // and as written down
-	most     highs
+	known   bool // what follows is what the store holds, or newer
+	read    time.Time
+	all     []record.Change
+	changes []record.Change            // those that are watched
+	seen    map[string]record.Efficacy // by change, as seen
+	saved   map[string]record.Efficacy // and as written down
+	most    highs
 }
 
 // NewWatch makes the watch of an account. Speed is how many times faster than the real service this one is; 0: it is
@@ -129,12 +128,10 @@ func (w *Watch) load(ctx context.Context, now time.Time) error {
 		w.Refresh()
 		return err
 	}
-	w.known, w.read, w.all, w.changes, w.subjects = true, now, all, nil, map[string][]subject{}
-	for _, ch := range all {
-		if subjects := subjectsOf(ch); len(subjects) > 0 && watched(ch, all, now) {
-			w.changes, w.subjects[ch.ID] = append(w.changes, ch), subjects
-		}
-	}
+	w.known, w.read, w.all = true, now, all
+	w.changes = slices.DeleteFunc(slices.Clone(all), func(ch record.Change) bool {
+		return len(subjectsOf(ch)) == 0 || !watched(ch, all, now)
+	})
 	return nil
 }
 
@@ -171,7 +168,7 @@ func (w *Watch) take(g record.Poll, some []record.AttackDelta) {
 		if g.Since.IsZero() { // of what came before only what is written down is known, and must not be counted twice
 			fresh = slices.DeleteFunc(slices.Clone(seen), func(s delta) bool { return !s.hits.since.After(e.At) })
 		}
-		w.seen[ch.ID] = w.judge.observe(e, ch, w.subjects[ch.ID], fresh)
+		w.seen[ch.ID] = w.judge.observe(e, ch, fresh)
 	}
 }
 
