@@ -67,16 +67,12 @@ func (p *Poller) poll(ctx context.Context) error {
 	more, edge := surplus(p.st, snap, p.cfg.Limits.Attacks)
 	res.Delete, res.Cap = append(res.Delete, more...), p.capAfter(snap, edge)
 	res.Sources, res.counted = countSources(p.st, snap)
-	edited, entries := p.mirror.editedEntries()
-	stale := staleFor(p.st, edited)
-	res.Stale = append(res.Stale, stale...)
 	if snap.good {
-		p.judge(ctx, snap, &res, stale)
+		p.judge(ctx, snap, &res)
 	}
 	if err := p.settle(ctx, snap, &res); err != nil {
 		return err
 	}
-	p.mirror.mark(entries)
 	if snap.good {
 		p.mu.Lock()
 		p.health.LastGood = snap.at
@@ -154,9 +150,9 @@ func (p *Poller) save(ctx context.Context, u Update) error {
 }
 
 // judge adds to a complete poll's result what it means for what is in force: for changes by all that came since the last
-// poll that was judged, and for attacks of which something was decided since, or that edited entries name.
-func (p *Poller) judge(ctx context.Context, snap snapshot, res *result, edited []string) {
-	poll := p.toJudge(snap, *res, edited)
+// poll that was judged, for attacks of which something was decided since, and where the lists were edited.
+func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
+	poll := p.toJudge(snap, *res)
 	var found record.Judged
 	err := delay.Try(p.cfg.Log, "judging mitigations", func() (err error) {
 		if p.cfg.Judge != nil {
@@ -170,14 +166,12 @@ func (p *Poller) judge(ctx context.Context, snap snapshot, res *result, edited [
 	}
 	c, d := &p.st.changes, decision{st: p.st, out: *res}
 	for id, others := range found.Others {
-		if _, decided := res.Attacks[id]; !decided && !slices.Contains(res.Stale, id) {
-			res.Stale = append(res.Stale, id)
-		}
 		s := d.attack(id)
 		s.Others = others
 		res.Attacks[id] = s
 	}
-	res.Judged, res.Events = found.Changes, append(res.Events, found.Events...)
+	res.Judged, res.Events, res.Stale = found.Changes, append(res.Events, found.Events...), append(res.Stale, found.Stale...)
+	c.listed = poll.ListsReadAt
 	c.before = map[string]*apiclient.Attack{} // one that was cleared takes as much memory as before
 	if c.whole = c.whole || snap.whole; c.whole {
 		c.last = snap.at
@@ -189,16 +183,16 @@ func (p *Poller) judge(ctx context.Context, snap snapshot, res *result, edited [
 }
 
 // toJudge is what there is to judge.
-func (p *Poller) toJudge(snap snapshot, res result, edited []string) record.Poll {
+func (p *Poller) toJudge(snap snapshot, res result) record.Poll {
 	c, d, settings := &p.st.changes, decision{st: p.st, out: res}, p.Settings()
 	for _, id := range snap.changed {
 		c.note(id, p.st.records[id])
 	}
-	for _, id := range slices.AppendSeq(edited, maps.Keys(res.Attacks)) {
+	for id := range res.Attacks {
 		c.decided[id] = true
 	}
 	poll := record.Poll{
-		At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before)),
+		Decided: c.decided, At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before)),
 		Entries: settings.Entries, Rules: settings.Rules, ListsReadAt: settings.At,
 	}
 	for id, before := range c.before {
@@ -210,9 +204,14 @@ func (p *Poller) toJudge(snap snapshot, res result, edited []string) record.Poll
 			poll.Changes = append(poll.Changes, record.AttackDelta{Before: before, Now: now})
 		}
 	}
-	for id := range c.decided {
-		if s := d.state(id); s.Notified && !s.Grouped() && s.Storm == nil {
-			poll.Attacks = append(poll.Attacks, *s)
+	ids := slices.Collect(maps.Keys(c.decided))
+	if settings.At.After(c.listed) {
+		ids = append(ids, p.st.ongoing()...)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if s := d.state(id); s.Notified && !s.Grouped() {
+			poll.Attacks = append(poll.Attacks, s)
 		}
 	}
 	return poll

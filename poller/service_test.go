@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
@@ -241,6 +243,7 @@ type account struct {
 	api      poller.API
 	log      *slog.Logger
 	muted    func(context.Context) (func(apiclient.Attack) bool, error) // nil: nothing is
+	watch    *efficacy.Watch                                            // nil: nothing is judged
 	observed func(context.Context, record.Poll)                         // nil: nothing is
 	storm    storm.Config
 	routes   []poller.Route
@@ -275,7 +278,27 @@ func (a *account) judge(ctx context.Context, p record.Poll) (record.Judged, erro
 	if a.observed != nil {
 		a.observed(ctx, p)
 	}
-	return record.Judged{}, nil
+	if a.watch == nil {
+		return record.Judged{}, nil
+	}
+	return a.watch.Judge(ctx, p)
+}
+
+// nothingDone is an account of which wafbot has changed nothing.
+type nothingDone struct{}
+
+func (nothingDone) Changes(context.Context, string) ([]record.Change, error) { return nil, nil }
+func (nothingDone) Efficacy(context.Context, string) (map[string]record.Efficacy, error) {
+	return nil, nil
+}
+
+func (nothingDone) AccountContext(context.Context, string) (record.AccountContext, error) {
+	return record.AccountContext{}, nil
+}
+
+// judges has what is in force be judged, as the bot does.
+func (a *account) judges() {
+	a.watch = efficacy.NewWatch(&call.Account{Name: a.name, OngoingFor: 15 * time.Minute}, nothingDone{}, 0)
 }
 
 // at sets the service's clock to some time after noon.

@@ -85,6 +85,7 @@ type sourceCount struct {
 type changeLog struct {
 	before  map[string]*apiclient.Attack // what records were before they changed, by id; nil: not known
 	decided map[string]bool              // ids of attacks of which something was decided, or whose mitigations time alone judges
+	listed  time.Time                    // when the lists were read that were judged last
 	last    time.Time                    // the last complete poll that was judged, on this machine's clock; zero: none yet
 	whole   bool                         // all records were read since the start
 }

@@ -131,7 +131,10 @@ func TestAStormThatIsOnlyStillTrying(t *testing.T) {
 func TestOnlyTheStormsCardIsRedrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, _ := running(t, func(a *account) { a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute} })
+		a, _ := running(t, func(a *account) {
+			a.judges()
+			a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
+		})
 		a.addMany("x", 5, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })
 		after(2 * time.Minute)
 		storm := storms(a)[0].Attack.ID

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -43,7 +44,9 @@ type Watch struct {
 	judge   judge
 	stale   atomic.Bool // changes may have been made since they were read
 
-	known   bool // what follows is what the store holds, or newer
+	entries []apiclient.IPRule // of the last poll that was judged
+	listed  time.Time          // when they were read
+	known   bool               // what follows is what the store holds, or newer
 	read    time.Time
 	all     []record.Change
 	changes []record.Change            // those that are watched
@@ -68,27 +71,34 @@ func (w *Watch) Judge(ctx context.Context, g record.Poll) (found record.Judged, 
 	done := false
 	defer func() { w.known = done }() // also where it panics
 	if g.Since.IsZero() {
-		w.known = false // another replica may have watched meanwhile
+		w.known, w.entries, w.listed = false, nil, time.Time{} // another replica may have watched meanwhile
 	}
 	if err := w.load(ctx, g.At); err != nil {
 		return found, err
 	}
 	w.observe(g)
 	all, s := w.worthSaving(g)
-	others := w.others(s, g)
-	more := func(a record.AttackState) bool { return len(others[a.Attack.ID]) > len(a.Others) }
+	edited := w.edited(g)
+	others := w.others(s, g, edited)
+	more := func(a *record.AttackState) bool { return len(others[a.Attack.ID]) > len(a.Others) }
 	if slices.ContainsFunc(g.Attacks, more) || slices.ContainsFunc(all, func(j record.Judgement) bool { return j.Notify }) {
 		w.Refresh() // no one is called about what was undone just now, and what was just made is no one else's
 		if err := w.load(ctx, g.At); err != nil {
 			return found, err
 		}
 		all, s = w.worthSaving(g)
-		others = w.others(s, g)
+		others = w.others(s, g, edited)
 	}
 	if err := w.explain(ctx, s, all); err != nil {
 		return found, err
 	}
-	found = record.Judged{Changes: all, Others: others}
+	found = record.Judged{Changes: all, Others: others, Stale: edited}
+	for id := range others {
+		if !slices.Contains(found.Stale, id) {
+			found.Stale = append(found.Stale, id)
+		}
+	}
+	w.entries, w.listed = g.Entries, g.ListsReadAt
 	for _, j := range all {
 		found.Events = append(found.Events, judgedEvents(j, w.account.Channel)...)
 		w.seen[j.Change.ID], w.saved[j.Change.ID] = j.Efficacy, j.Efficacy
@@ -98,19 +108,50 @@ func (w *Watch) Judge(ctx context.Context, g record.Poll) (found record.Judged, 
 }
 
 // others are the mitigations of a poll's attacks that no change is judged by, of those where they turned.
-func (w *Watch) others(s call.Situation, g record.Poll) map[string][]record.Mitigation {
+func (w *Watch) others(s call.Situation, g record.Poll, edited []string) map[string][]record.Mitigation {
 	turned := map[string][]record.Mitigation{}
 	if g.ListsReadAt.IsZero() {
 		return nil
 	}
 	for _, a := range g.Attacks {
-		s := s.As(a)
+		if !g.Decided[a.Attack.ID] && !slices.Contains(edited, a.Attack.ID) {
+			continue
+		}
+		s := s.As(*a)
 		s.ID, s.Attack, s.Storm = record.AttackID(w.account.Name, a.Attack.ID), a.Attack, a.Storm
 		if now := Others(s, w.judge.speed); !reflect.DeepEqual(now, a.Others) {
 			turned[a.Attack.ID] = now
 		}
 	}
 	return turned
+}
+
+// edited are the attacks and storms whose sources an entry names that was edited since the last poll that was judged:
+// others edit the lists, too, and a source that another person denied makes no event by itself.
+func (w *Watch) edited(g record.Poll) (ids []string) {
+	if g.ListsReadAt.Equal(w.listed) {
+		return nil
+	}
+	entries := differing(w.entries, g.Entries)
+	for _, a := range g.Attacks {
+		names := func(t grammar.Target) bool { return slices.ContainsFunc(a.Attack.Sources, t.Holds) }
+		if !a.Quiet && slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return slices.ContainsFunc(grammar.TargetsOf(e), names) }) {
+			ids = append(ids, a.Attack.ID)
+		}
+	}
+	return ids
+}
+
+// differing are the entries of either list that the other doesn't hold as they are.
+func differing(before, after []apiclient.IPRule) []apiclient.IPRule {
+	without := func(all, others []apiclient.IPRule) []apiclient.IPRule {
+		byID := make(map[int64]apiclient.IPRule, len(others))
+		for _, e := range others {
+			byID[e.ID] = e
+		}
+		return slices.DeleteFunc(slices.Clone(all), func(e apiclient.IPRule) bool { return reflect.DeepEqual(byID[e.ID], e) })
+	}
+	return append(without(before, after), without(after, before)...)
 }
 
 // load reads what is to be watched, if it isn't known or may be others by now.

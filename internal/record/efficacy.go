@@ -149,10 +149,11 @@ func (m Mitigation) Denies(source apiclient.Source) bool {
 
 // Poll is what a complete poll found, by which is judged what works.
 type Poll struct {
-	At      time.Time     // on the service's clock
-	Since   time.Time     // of the poll before that was judged; zero: what stood there before isn't known
-	Changes []AttackDelta // the records that changed since
-	Attacks []AttackState // with a card, of which something was decided since they were judged
+	At      time.Time       // on the service's clock
+	Since   time.Time       // of the poll before that was judged; zero: what stood there before isn't known
+	Changes []AttackDelta   // the records that changed since
+	Attacks []*AttackState  // with a card: the decided ones, and where the lists were read again all that go on
+	Decided map[string]bool // ids of attacks of which something was decided since they were judged
 
 	// The lists and rules as they were read last, and when; zero: not yet.
 	Entries     []apiclient.IPRule
@@ -164,5 +165,6 @@ type Poll struct {
 type Judged struct {
 	Changes []Judgement
 	Others  map[string][]Mitigation // what others have in force, by the attack's id at the service; only where it turned
+	Stale   []string                // ids of attacks and storms whose cards say something else now
 	Events  []Event
 }
