@@ -10,14 +10,6 @@ import (
 
 // apply takes a saved result over.
 func (st *state) apply(snap snapshot, r result) {
-	if !snap.good { // else it was judged
-		for _, id := range snap.changed {
-			st.changes.note(id, st.records[id])
-		}
-		for id := range r.Attacks {
-			st.changes.decided[id] = true
-		}
-	}
 	for id, a := range snap.records {
 		st.see(id, &seenRecord{attack: a, at: snap.at, sum: snap.sums[id]}, !r.again[id])
 	}

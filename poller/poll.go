@@ -67,9 +67,6 @@ func (p *Poller) poll(ctx context.Context) error {
 	more, edge := surplus(p.st, snap, p.cfg.Limits.Attacks)
 	res.Delete, res.Cap = append(res.Delete, more...), p.capAfter(snap, edge)
 	res.Sources, res.counted = countSources(p.st, snap)
-	if snap.good {
-		p.judge(ctx, snap, &res)
-	}
 	if err := p.settle(ctx, snap, &res); err != nil {
 		return err
 	}
@@ -117,6 +114,7 @@ func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (again map[stri
 
 // settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.
 func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
+	p.judge(ctx, snap, res)
 	res.Evidence = evidence(p.st, snap, res)
 	if err := p.save(ctx, res.Update); err != nil {
 		p.loaded = false
@@ -149,11 +147,21 @@ func (p *Poller) save(ctx context.Context, u Update) error {
 	return nil
 }
 
-// judge adds to a complete poll's result what it means for what is in force: for changes by all that came since the last
-// poll that was judged, for attacks of which something was decided since, and where the lists were edited.
+// judge notes what is to be judged, and adds to a complete poll's result what it means for what is in force: for changes
+// by all that came since the last poll that was judged, for attacks of which something was decided since, and where the
+// lists were edited.
 func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
-	poll := p.toJudge(snap, *res)
-	var found record.Judged
+	c, d := &p.st.changes, decision{st: p.st, out: *res}
+	for _, id := range snap.changed {
+		c.note(id, p.st.records[id])
+	}
+	for id := range res.Attacks {
+		c.decided[id] = true
+	}
+	if !snap.good {
+		return
+	}
+	poll, found := p.toJudge(snap, d), record.Judged{}
 	err := delay.Try(p.cfg.Log, "judging mitigations", func() (err error) {
 		if p.cfg.Judge != nil {
 			found, err = p.cfg.Judge(ctx, poll)
@@ -164,7 +172,6 @@ func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
 		p.cfg.Log.Error("judge mitigations", "err", err)
 		return
 	}
-	c, d := &p.st.changes, decision{st: p.st, out: *res}
 	for id, others := range found.Others {
 		s := d.attack(id)
 		s.Others = others
@@ -183,14 +190,8 @@ func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
 }
 
 // toJudge is what there is to judge.
-func (p *Poller) toJudge(snap snapshot, res result) record.Poll {
-	c, d, settings := &p.st.changes, decision{st: p.st, out: res}, p.Settings()
-	for _, id := range snap.changed {
-		c.note(id, p.st.records[id])
-	}
-	for id := range res.Attacks {
-		c.decided[id] = true
-	}
+func (p *Poller) toJudge(snap snapshot, d decision) record.Poll {
+	c, settings := &p.st.changes, p.Settings()
 	poll := record.Poll{
 		Decided: c.decided, At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before)),
 		Entries: settings.Entries, Rules: settings.Rules, ListsReadAt: settings.At,

@@ -14,6 +14,7 @@
 package efficacy
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -57,10 +58,7 @@ func delaysOf(c record.Change) delays {
 type judge struct{ speed float64 }
 
 func (j judge) scaled(d time.Duration) time.Duration {
-	if j.speed == 0 {
-		return d
-	}
-	return time.Duration(float64(d) / j.speed)
+	return time.Duration(float64(d) / cmp.Or(j.speed, 1))
 }
 
 // observe takes what a snapshot shows in. The change was accepted before.

@@ -90,9 +90,6 @@ func (s subject) against(a apiclient.Attack) bool {
 // wafbot's that name no source. What they stop is seen by the attack's own tally. Speed is as NewWatch has it.
 func Others(s call.Situation, speed float64) (all []record.Mitigation) {
 	known, by := knownChanges(s), judge{speed}
-	if s.Storm != nil {
-		return nil
-	}
 	for _, c := range InPlace(known, s.Now) {
 		m := own(s, c)
 		for _, step := range c.Steps {

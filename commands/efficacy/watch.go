@@ -114,11 +114,11 @@ func (w *Watch) others(s call.Situation, g record.Poll, edited []string) map[str
 		return nil
 	}
 	for _, a := range g.Attacks {
-		if !g.Decided[a.Attack.ID] && !slices.Contains(edited, a.Attack.ID) {
+		if a.Storm != nil || !g.Decided[a.Attack.ID] && !slices.Contains(edited, a.Attack.ID) {
 			continue
 		}
 		s := s.As(*a)
-		s.ID, s.Attack, s.Storm = record.AttackID(w.account.Name, a.Attack.ID), a.Attack, a.Storm
+		s.Attack = a.Attack
 		if now := Others(s, w.judge.speed); !reflect.DeepEqual(now, a.Others) {
 			turned[a.Attack.ID] = now
 		}
