@@ -11,7 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -159,7 +159,7 @@ func TestJudging(t *testing.T) {
 
 // Whatever the records say, what was seen of a change only grows, and never beyond what came; a restart counts nothing twice.
 func TestWhatWasSeenOnlyGrows(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t)
