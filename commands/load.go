@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -40,7 +41,7 @@ func sideBySide[T, R any](items []T, atOnce int, do func(T) R) []R {
 // loader reads all that commands work on: from the service, the store, Slack and this process.
 type loader struct {
 	cfg      *Config
-	accounts map[string]*call.Account // by name
+	accounts map[string]*config.Account // by name
 }
 
 // load loads facts side by side. A fact that can't be read is unknown, which is logged. The service's listings lag
@@ -164,7 +165,7 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 type reading struct {
 	*loader
 	ctx     context.Context
-	account *call.Account
+	account *config.Account
 	facts   *call.Facts
 	arg     any
 }
@@ -210,7 +211,7 @@ var ownFacts = map[call.Fact]func(r reading) (any, error){
 	call.FactPermissionLoss: func(r reading) (any, error) { return r.cfg.Permissions.PermissionLoss(r.ctx, r.name()) },
 	call.FactReplicas:       func(r reading) (any, error) { return r.cfg.Drills.Serving(r.ctx) },
 	call.FactRights: func(r reading) (any, error) {
-		return r.rights(r.ctx, r.arg.(record.Actor), []*call.Account{r.account})[r.name()], nil
+		return r.rights(r.ctx, r.arg.(record.Actor), []*config.Account{r.account})[r.name()], nil
 	},
 	call.FactCardLinks: func(r reading) (any, error) {
 		return r.cfg.Cards.CardLinks(r.ctx, r.name(), strings.Fields(r.id())), nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 )
 
 // shutOut is an entry by which a user denies a range.
@@ -41,7 +41,7 @@ func TestWhatIsOwnAndDeniedStandsFirst(t *testing.T) {
 		require.NotContains(t, m.plain("/waf"), "never denies it", name)
 	}
 	off := situations()["own-cdn-denied"]
-	off.Situation.Policy.Changes = policy.ChangesOff
+	off.Situation.Policy.Changes = config.ChangesOff
 	require.NotContains(t, labelsOf(Render(off)), "End deny of our CDN")
 	require.Contains(t, Render(off).plain("/waf"), "in the service's console")
 }

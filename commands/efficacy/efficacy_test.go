@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -76,7 +77,7 @@ func TestWhatOthersHaveInForce(t *testing.T) {
 		"stopped before it was made":            {both, 6, map[netip.Addr]record.Tally{top: tally(5, 2, 5)}, "blocked", 11, record.EfficacyUnknown, 0},
 		"stopped before and since":              {both, 6, map[netip.Addr]record.Tally{top: tally(5, 2, 11)}, "blocked", 11, record.Working, 1},
 	} {
-		s := call.Situation{Account: &call.Account{}, Now: minute(c.now), Attack: apiclient.Attack{
+		s := call.Situation{Account: &config.Account{}, Now: minute(c.now), Attack: apiclient.Attack{
 			ID: "x:1", App: apiclient.Known(4), First: minute(-5), Last: minute(10), BlockStatus: c.status, SourceCount: apiclient.Known(2),
 			Sources: []apiclient.Source{{IP: top}, {IP: other}},
 		}}

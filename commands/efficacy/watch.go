@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -39,7 +40,7 @@ type Store interface {
 // Watch judges one account's changes, and what others have in force, by what polls found. Only Refresh may be called at
 // the same time as others.
 type Watch struct {
-	account *call.Account
+	account *config.Account
 	store   Store
 	judge   judge
 	stale   atomic.Bool // changes may have been made since they were read
@@ -57,7 +58,7 @@ type Watch struct {
 
 // NewWatch makes the watch of an account. Speed is how many times faster than the real service this one is; 0: it is
 // the real one.
-func NewWatch(account *call.Account, store Store, speed float64) *Watch {
+func NewWatch(account *config.Account, store Store, speed float64) *Watch {
 	return &Watch{account: account, store: store, judge: judge{speed}, most: highs{}}
 }
 
