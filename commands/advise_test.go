@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
@@ -43,6 +44,7 @@ func (w *world) situation(id string) call.Situation {
 		s.Rules = append(s.Rules, r)
 	}
 	s.Changes = slices.DeleteFunc(w.ledger.all(), func(c record.Change) bool { return c.AttackID != id })
+	s.Others = efficacy.Others(s, 0)
 	return s
 }
 

@@ -55,11 +55,13 @@ type ledger struct {
 
 func claimKey(account, id string) string { return "{a:" + account + "}:claim:" + id }
 
-// SaveEfficacy implements efficacy.Store.
-func (l *ledger) SaveEfficacy(
-	ctx context.Context, account string, all []record.Judgement, events ...record.Event,
-) error {
-	err := l.w.owning(func() error { return l.Ledger.SaveEfficacy(ctx, account, all, events...) })
+// saveJudged saves what was judged of changes.
+func (l *ledger) saveJudged(ctx context.Context, account string, all []record.Judgement, events ...record.Event) error {
+	if len(all) == 0 {
+		return nil
+	}
+	u := record.PollUpdate{Judged: all, Events: events}
+	err := l.w.owning(func() error { return l.w.store.Attacks.Save(ctx, account, u) })
 	if err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()

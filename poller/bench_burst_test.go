@@ -182,6 +182,9 @@ func (s *flood) passOn(attacks int) {
 // Notify implements poller.Notifier.
 func (s *flood) Notify(_ string, events []record.Event) { s.passOn(len(events)) }
 
+// Redraw implements poller.Notifier.
+func (s *flood) Redraw(string) {}
+
 // ServeHTTP lists attacks.
 func (s *flood) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var query struct{ Offset, Limit int }

@@ -160,3 +160,4 @@ func (r fixedStore) Load(context.Context, string) (record.PollState, error) {
 }
 func (fixedStore) Save(context.Context, string, record.PollUpdate) error { return nil }
 func (fixedStore) Notify(string, []record.Event)                         {}
+func (fixedStore) Redraw(string)                                         {}

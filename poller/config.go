@@ -25,7 +25,7 @@ type Config struct {
 	Notifier    Notifier            // is woken for events
 	Clock       Clock               // the service's; nil: this machine's
 	Preferences Preferences         // nil: nothing is muted, and grouped attacks get no cards on request
-	Observer    Observer            // nil: none
+	Judge       Judge               // nil: nothing is judged
 	Limits      Limits              // the zero one: 40,000 attacks, 100 MB and 5 minutes a poll
 	StormEnds   time.Duration       // after the last time that a storm was exceeded; 0: 10 minutes, or OngoingFor where that is less
 	Polls       prometheus.Observer // how long each took, in seconds; nil: for nobody
@@ -63,20 +63,13 @@ type Preferences interface {
 type Notifier interface {
 	// Notify says that events of the account were stored. They are passed along so that they need not be read back.
 	Notify(account string, events []record.Event)
+	// Redraw says that cards are stale because of what was judged.
+	Redraw(account string)
 }
 
-// Observer takes in what complete polls found, also when they found nothing: time passes.
-type Observer interface {
-	Observe(ctx context.Context, account string, delta PollDelta)
-}
-
-// PollDelta is how records changed between two complete polls.
-type PollDelta struct {
-	At       time.Time // of the poll, on the service's clock
-	Since    time.Time // of the poll before, likewise; zero: the records of before aren't known
-	Changes  []record.AttackDelta
-	Settings Settings // what is in force at the service
-}
+// Judge says what a complete poll means for what is in force against attacks, also one that found nothing: time passes.
+// That is saved with the poll. After an error the next poll that it gets holds the changes of this one, too.
+type Judge func(ctx context.Context, poll record.Poll) (record.Judged, error)
 
 // Settings mirrors what is in force, for previews.
 type Settings struct {

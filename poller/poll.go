@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -66,17 +67,13 @@ func (p *Poller) poll(ctx context.Context) error {
 	more, edge := surplus(p.st, snap, p.cfg.Limits.Attacks)
 	res.Delete, res.Cap = append(res.Delete, more...), p.capAfter(snap, edge)
 	res.Sources, res.counted = countSources(p.st, snap)
-	edited, entries := p.mirror.editedEntries()
-	res.Stale = append(res.Stale, staleFor(p.st, edited)...)
 	if err := p.settle(ctx, snap, &res); err != nil {
 		return err
 	}
-	p.mirror.mark(entries)
 	if snap.good {
 		p.mu.Lock()
 		p.health.LastGood = snap.at
 		p.mu.Unlock()
-		p.observe(ctx, snap)
 	}
 	return readErr
 }
@@ -117,6 +114,7 @@ func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (again map[stri
 
 // settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.
 func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
+	p.judge(ctx, snap, res)
 	res.Evidence = evidence(p.st, snap, res)
 	if err := p.save(ctx, res.PollUpdate); err != nil {
 		p.loaded = false
@@ -127,6 +125,9 @@ func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	p.mu.Unlock()
 	if len(res.Events) > 0 {
 		p.cfg.Notifier.Notify(p.cfg.Account.Name, res.Events)
+	}
+	if len(res.Judged) > 0 {
+		p.cfg.Notifier.Redraw(p.cfg.Account.Name)
 	}
 	return nil
 }
@@ -146,24 +147,75 @@ func (p *Poller) save(ctx context.Context, u record.PollUpdate) error {
 	return nil
 }
 
-// observe gives the observer what complete polls found since the last time.
-func (p *Poller) observe(ctx context.Context, snap snapshot) {
-	c := &p.st.changes
-	d := PollDelta{At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before))}
-	for id, before := range c.before {
-		if now, known := p.st.records[id]; known {
-			d.Changes = append(d.Changes, record.AttackDelta{Before: before, Now: now.attack})
-		}
+// judge notes what is to be judged, and adds to a complete poll's result what it means for what is in force: for changes
+// by all that came since the last poll that was judged, for attacks of which something was decided since, and where the
+// lists were edited.
+func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
+	c, d := &p.st.changes, decision{st: p.st, out: *res}
+	for _, id := range snap.changed {
+		c.note(id, p.st.records[id])
 	}
+	for id := range res.Attacks {
+		c.decided[id] = true
+	}
+	if !snap.good {
+		return
+	}
+	poll, found := p.toJudge(snap, d), record.Judged{}
+	err := delay.Try(p.cfg.Log, "judging mitigations", func() (err error) {
+		if p.cfg.Judge != nil {
+			found, err = p.cfg.Judge(ctx, poll)
+		}
+		return err
+	})
+	if err != nil {
+		p.cfg.Log.Error("judge mitigations", "err", err)
+		return
+	}
+	for id, others := range found.Others {
+		s := d.attack(id)
+		s.Others = others
+		res.Attacks[id] = s
+	}
+	res.Judged, res.Events, res.Stale = found.Changes, append(res.Events, found.Events...), append(res.Stale, found.Stale...)
+	c.listed = poll.ListsReadAt
 	c.before = map[string]*apiclient.Attack{} // one that was cleared takes as much memory as before
 	if c.whole = c.whole || snap.whole; c.whole {
 		c.last = snap.at
 	}
-	if p.cfg.Observer == nil {
-		return
+	maps.DeleteFunc(c.decided, func(id string, _ bool) bool {
+		pending := func(m record.Mitigation) bool { return m.Finding == record.NotYet }
+		return !poll.ListsReadAt.IsZero() && !slices.ContainsFunc(d.state(id).Others, pending)
+	})
+}
+
+// toJudge is what there is to judge.
+func (p *Poller) toJudge(snap snapshot, d decision) record.Poll {
+	c, settings := &p.st.changes, p.Settings()
+	poll := record.Poll{
+		Decided: c.decided, At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before)),
+		Entries: settings.Entries, Rules: settings.Rules, ListsReadAt: settings.At,
 	}
-	d.Settings = p.Settings()
-	p.cfg.Observer.Observe(ctx, p.cfg.Account.Name, d)
+	for id, before := range c.before {
+		now := snap.records[id]
+		if known := p.st.records[id]; now == nil && known != nil {
+			now = known.attack
+		}
+		if now != nil {
+			poll.Changes = append(poll.Changes, record.AttackDelta{Before: before, Now: now})
+		}
+	}
+	ids := slices.Collect(maps.Keys(c.decided))
+	if settings.At.After(c.listed) {
+		ids = append(ids, p.st.ongoing()...)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if s := d.state(id); s.Notified && !s.Grouped() {
+			poll.Attacks = append(poll.Attacks, s)
+		}
+	}
+	return poll
 }
 
 // mutes reads once what is muted, when decide first needs it. Most polls find no event.

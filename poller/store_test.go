@@ -126,6 +126,8 @@ func (m *fakeStore) Notify(_ string, events []record.Event) {
 	m.notified = append(m.notified, events...)
 }
 
+func (m *fakeStore) Redraw(string) {}
+
 // takeNames returns the events saved since the last time, as "kind id", without those of outages: tests of other things leap over hours.
 func (m *fakeStore) takeNames() []string {
 	out := []string{}

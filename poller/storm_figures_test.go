@@ -132,6 +132,7 @@ func TestOnlyTheStormsCardIsRedrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := running(t, func(a *account) {
+			a.judges()
 			a.storm = storm.Config{Storm: config.Storm{Over: 3, In: time.Minute}, EndsAfter: 10 * time.Minute}
 		})
 		a.addMany("x", 5, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })

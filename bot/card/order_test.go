@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
@@ -24,6 +25,7 @@ func shutOut(of string) apiclient.IPRule {
 // ownDenied has a user deny the own CDN.
 func ownDenied(c *Card) {
 	c.Situation.Entries = append(c.Situation.Entries, shutOut("192.0.2.0/24"))
+	c.Situation.Others = efficacy.Others(c.Situation, 0)
 }
 
 // Customers who are shut out matter more than the attack: it is the first thing on the card, with the first button.

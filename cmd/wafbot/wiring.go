@@ -120,11 +120,11 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	t := &tenant{Account: &cfg, guards: a.setup.PolicyOf(&cfg), api: api, sources: config.NewSourceFiles(cfg.Sources, a.log)}
+	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, speed)
 	t.poller = poller.New(poller.Config{
 		Account: t.Account, Zone: a.cfg.Timezone, API: api, Clock: service, Store: a.store.Attacks, Notifier: a,
-		Preferences: a, Observer: a, Polls: a.metrics.Polls.WithLabelValues(t.Name), Log: a.log,
+		Preferences: a, Judge: t.efficacy.Judge, Polls: a.metrics.Polls.WithLabelValues(t.Name), Log: a.log,
 	})
-	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, speed)
 	t.pagers, err = t.Pagers()
 	return t, err
 }

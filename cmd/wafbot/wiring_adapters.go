@@ -7,12 +7,10 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/routing"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Muted implements poller.Preferences: the account's mutes, and sources that shall give no cards.
@@ -70,17 +68,6 @@ func (a *app) Changed(account string) {
 	if t := a.tenants[account]; t.poller != nil {
 		t.poller.RefreshSettings()
 		t.efficacy.Refresh()
-	}
-}
-
-// Observe implements poller.Observer: it judges the account's mitigations by what the poll found, and shows what that means.
-func (a *app) Observe(ctx context.Context, account string, d poller.PollDelta) {
-	g := efficacy.Snapshot{
-		At: d.At, Since: d.Since, Deltas: d.Changes,
-		Entries: d.Settings.Entries, Rules: d.Settings.Rules, ListsReadAt: d.Settings.At,
-	}
-	if err := a.tenants[account].efficacy.Observe(ctx, g); err != nil && ctx.Err() == nil {
-		a.log.Error("judge mitigations", "account", account, "err", err)
 	}
 }
 

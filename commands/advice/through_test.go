@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -73,7 +74,9 @@ func TestNothingIsOfferedBesideAPatchOfOthersThatWorks(t *testing.T) {
 		ID: "a1", Account: &config.Account{OngoingFor: 15 * time.Minute}, Attack: a, Now: noon.Add(11 * time.Minute), ListsReadAt: noon,
 		Rules: []apiclient.Rule{{ID: 7, Type: apiclient.RulePatch, AttackType: a.Type, Point: point, Conditions: conditions, Updated: noon}},
 	}
+	s.Others = efficacy.Others(s, 0)
 	require.NotEmpty(t, advice.Advise(s).Suggestions, "it isn't seen to stop anything yet")
 	s.Stopped.Patched = record.Tally{N: 10, First: noon.Add(time.Minute), Last: noon.Add(10 * time.Minute)}
+	s.Others = efficacy.Others(s, 0)
 	require.Empty(t, advice.Advise(s).Suggestions)
 }

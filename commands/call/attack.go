@@ -80,16 +80,17 @@ type Situation struct {
 	Efficacy       map[string]record.Efficacy // what was seen of changes, by their ids
 	Storm          *record.Storm              // nil: it is an attack, not a storm
 	Severity       record.Severity            // the worst that it reached; "": not known
-	Paused         bool                       // as AttackState has it, like the next three
+	Paused         bool                       // as AttackState has it, like the next four
 	ResumedAt      time.Time
 	Stopped        record.Stopped
+	Others         []record.Mitigation
 	GoesOn         bool
 	Now            time.Time
 }
 
 // As is the situation with what the poller last decided about the attack.
 func (s Situation) As(shown record.AttackState) Situation {
-	s.Severity, s.Paused, s.ResumedAt, s.GoesOn = shown.Severity, shown.Paused, shown.ResumedAt, shown.GoesOn()
+	s.Severity, s.Paused, s.ResumedAt, s.Others, s.GoesOn = shown.Severity, shown.Paused, shown.ResumedAt, shown.Others, shown.GoesOn()
 	if shown.Stopped != nil {
 		s.Stopped = *shown.Stopped
 	}

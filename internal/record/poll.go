@@ -23,16 +23,17 @@ type PollUpdate struct {
 	Delete   []string                      // attack ids long out of the lookback
 	Events   []Event                       // incidents first
 	Outage   *Outage                       // of which the events notify; a zero one: it has ended; nil: as it was
-	Stale    []string                      // attack ids whose cards are to be redrawn, though there may be no event of them
+	Stale    []string                      // attack ids whose cards say something else first, or are to be redrawn though there is no event of them
 	Sources  map[netip.Addr]SourceActivity // the busiest of the sources that are in several attacks; nil: as it was
 	Cap      *Cap                          // the last one; nil: as it was
 	Gap      *Outage                       // the monitoring gap that ends with this poll; nil: none does
 	Evidence map[string]Evidence           // by attack id; what is stored already stays as it is
+	Judged   []Judgement                   // of changes; the cards of their attacks are to be redrawn
 }
 
 // Empty reports whether the update changes nothing but LastGood.
 func (u PollUpdate) Empty() bool {
-	return len(u.Attacks)+len(u.Delete)+len(u.Events)+len(u.Evidence)+len(u.Stale) == 0 &&
+	return len(u.Attacks)+len(u.Delete)+len(u.Events)+len(u.Evidence)+len(u.Stale)+len(u.Judged) == 0 &&
 		u.Outage == nil && u.Cap == nil && u.Sources == nil
 }
 

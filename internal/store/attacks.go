@@ -135,6 +135,10 @@ func (b *batch) poll(ctx context.Context, account string, u record.PollUpdate) {
 	for _, attackid := range u.Stale {
 		b.stale(ctx, account, record.UrgentState, record.AttackID(account, attackid))
 	}
+	for _, j := range u.Judged { // for as long as their changes are stored
+		b.do("HSET", b.key(keyEfficacy, account), j.Change.ID, b.json(j.Efficacy))
+		b.stale(ctx, account, j.Urgency(), j.Change.AttackID)
+	}
 	if !u.LastGood.IsZero() {
 		b.do("SET", b.key(keyLastGood, account), u.LastGood.UnixMilli())
 	}

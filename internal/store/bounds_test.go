@@ -73,7 +73,7 @@ func (b *bounded) people(t *testing.T, n int) {
 	ch := record.Change{ID: fmt.Sprintf("c%d", n), Account: "acme", State: record.StateBegun, At: long, Until: long.Add(time.Hour), CheckAt: long.Add(time.Hour), Steps: rule}
 	_, c, err := draft(t, b.s).Claim(ctx, ch)
 	require.NoError(t, err)
-	require.NoError(t, b.s.Ledger.SaveEfficacy(ctx, "acme", []record.Judgement{{Change: ch}}))
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: ch}}}))
 	ch.State, ch.CheckAt = record.StateUndone, time.Time{}
 	_, err = c.SaveChanges(ctx, nil, nil, ch)
 	require.NoError(t, err)

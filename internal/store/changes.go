@@ -130,15 +130,3 @@ func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) 
 func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error) {
 	return values[record.Efficacy](s.client, s.rdb.HGetAll(ctx, s.key(keyEfficacy, account)), "efficacy of "+account)
 }
-
-// SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale,
-// and announces events, all in one step. It fails when this replica doesn't own the account any more.
-func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []record.Judgement, events ...record.Event) error {
-	b := s.batch()
-	for _, j := range all {
-		b.do("HSET", b.key(keyEfficacy, account), j.Change.ID, b.json(j.Efficacy))
-		b.stale(ctx, account, j.Urgency(), j.Change.AttackID)
-	}
-	b.announce(events...)
-	return s.saveAsOwner(ctx, account, &b, "efficacy of "+account)
-}

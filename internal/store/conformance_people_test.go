@@ -145,8 +145,8 @@ func testEfficacy(t *testing.T, s conforming) {
 		Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: at, Last: at.Add(time.Minute)}}}, Finding: record.Working, At: at.Add(time.Hour),
 	}
 	without := record.Judgement{Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []record.Judgement{{Change: ch, Efficacy: record.Efficacy{Finding: record.NotYet}}, without}))
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []record.Judgement{{Change: ch, Efficacy: seen}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: ch, Efficacy: record.Efficacy{Finding: record.NotYet}}, without}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: ch, Efficacy: seen}}}))
 	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Efficacy}, found("acme"))
 	require.Empty(t, found("other"))
 }

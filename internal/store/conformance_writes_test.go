@@ -211,7 +211,7 @@ func testEvents(t *testing.T, s conforming) {
 	})
 	broken := eventOf("broken", record.MitigationNotWorking, record.ChangeFacts{Change: "c1"})
 	judged := record.Judgement{Change: record.Change{ID: "c1", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []record.Judgement{judged}, broken))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{judged}, Events: []record.Event{broken}}))
 	require.ElementsMatch(t, append(want, broken), s.events(t))
 }
 

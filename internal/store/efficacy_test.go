@@ -20,9 +20,9 @@ func TestEfficacy(t *testing.T) {
 			Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: noon, Last: noon.Add(time.Minute)}}}, Finding: record.Working, At: noon.Add(time.Hour),
 		}
 		all := []record.Judgement{{Change: ch, Efficacy: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}, Notify: true}}
-		require.Error(t, other.Ledger.SaveEfficacy(ctx, "acme", all), "it doesn't own the account")
+		require.Error(t, other.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: all}), "it doesn't own the account")
 		owning(t, s)
-		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all, event("of c2", "x:1")))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: all, Events: []record.Event{event("of c2", "x:1")}}))
 
 		got, err := other.Ledger.Efficacy(ctx, "acme")
 		require.NoError(t, err)

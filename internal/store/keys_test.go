@@ -53,7 +53,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, s.Approvals.SaveMessageAt(ctx, "acme", "r1", "C1", "1.1", 1))
 	_, err = l.SaveChanges(ctx, nil, nil, change.Scheduled(record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})...)
 	require.NoError(t, err)
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []record.Judgement{{Change: record.Change{ID: "c1", Account: "acme"}}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: record.Change{ID: "c1", Account: "acme"}}}}))
 	_, err = s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 	require.NoError(t, err)
 	_, err = s.Pace.PostSlot(ctx, "C1", 0.1, 4, 0)

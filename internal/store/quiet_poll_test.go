@@ -64,6 +64,7 @@ func (q *quiet) Muted(ctx context.Context, account string) (func(apiclient.Attac
 
 // Notify implements poller.Notifier.
 func (*quiet) Notify(string, []record.Event) {}
+func (*quiet) Redraw(string)                 {}
 
 // polling marks the contexts of polls: beats and renewals go on beside them.
 type polling struct{}
