@@ -41,7 +41,8 @@ func (r *Runner) change(ctx context.Context, c *job) (call.Result, error) {
 // plan makes the plans of a line and guards them. begun reports that this delivery has begun to carry them out before.
 func (r *Runner) plan(ctx context.Context, c *job, begun bool) ([]call.Plan, error) {
 	c.Needs = nil // of an attempt before
-	plans, err := withFacts(ctx, r.loader, c.Call, c.Cmd.Plan)
+	r.loader.load(ctx, c.Call, whileCallLasts, c.Cmd.Needs)
+	plans, err := c.Cmd.Plan(c.Call)
 	r.executor.noteUnplanned(ctx, c, err)
 	if err != nil && !begun {
 		err = refusal.NotBegun(err)
