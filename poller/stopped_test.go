@@ -27,10 +27,11 @@ func (a *account) says(denied string) headline.State {
 	if s.Stopped != nil {
 		stopped = *s.Stopped
 	}
-	return headline.Of(headline.Facts{Quiet: s.Quiet, Situation: call.Situation{
+	return headline.Of(call.Situation{
+		Quiet:   s.Quiet,
 		Account: &call.Account{OngoingFor: 15 * time.Minute}, ID: "a1", Attack: s.Attack, Paused: s.Paused, Stopped: stopped, ResumedAt: s.ResumedAt, Severity: s.Severity,
 		Entries: []apiclient.IPRule{entry}, Now: a.now(), ListsReadAt: a.now(),
-	}}).State
+	}).State
 }
 
 // An admin denies a country in the service's console. wafbot made no change, and the card follows what is observed all the same.

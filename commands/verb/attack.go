@@ -51,11 +51,10 @@ func readAttack(c *call.Call) (call.Result, error) {
 	if isOne {
 		res.Lines = report.StormLines(c, storm)
 	} else {
-		facts := headline.Facts{Situation: now, Quiet: !row.Ongoing, Triage: said}
-		if len(old) > 0 {
-			facts.Outage.From = c.Now
+		if now.Quiet = !row.Ongoing; len(old) > 0 {
+			now.Outage.From = c.Now
 		}
-		res.Lines = append(res.Lines, headline.Line(now, headline.Of(facts)))
+		res.Lines = append(res.Lines, headline.Line(now, headline.Of(now)))
 		res.Lines = append(append(res.Lines, report.AttackLines(c, k)...), old...)
 		var grouped text.Text
 		if grouped, noStorms = report.StormOfLine(c); grouped != nil {
@@ -86,7 +85,7 @@ func situation(c *call.Call, k record.KnownAttack) (call.Situation, error) {
 	known, noEfficacy := c.Facts.Efficacy.Get()
 	states, noStates := c.Facts.States.Get()
 	s := call.Situation{
-		Account: c.Account, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Now: c.Now,
+		Account: c.Account, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Triage: c.Facts.Triage.Value, Now: c.Now,
 	}.As(states[k.ID])
 	for _, ch := range slices.Backward(changes) { // the newest first; a card reads downwards
 		if ch.AttackID == k.ID && ch.Parent() == "" {
