@@ -1,6 +1,7 @@
 # make test is all a contributor needs. It installs the tools of the full round where it can, and says what to install where it can't.
 GO      ?= go
-TIMEOUT ?= 12m
+TIMEOUT ?= 5m
+FULL_TIMEOUT ?= 25m
 # The longest packages start first, so that none is left for one core at the end. Those that wait run beside those that compute.
 LONGEST ?= ./internal/chaos ./cmd/wafbot ./internal/store ./internal/doctor ./commands ./internal/redistest ./poller
 CHAOS_FOR    ?= 5m
@@ -10,13 +11,18 @@ SOAK_FOR     ?= 10m
 ABUSE_TIMES  ?= 20
 VERSIONS_FOR ?= 20s
 
-.PHONY: test short lint bench fuzz chaos versions crowded soak abuse pictures build tools image image-test helm-test conformance release install-test alerts scale
+.PHONY: test full short lint bench fuzz chaos versions crowded soak abuse pictures build tools image image-test helm-test conformance release install-test alerts scale
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$$(./scripts/ldflags)" -o bin/wafbot ./cmd/wafbot
 
-test: tools ## everything, uncached because go does not see what the chaos suite builds: with a real redis-server, a real browser, and the race detector where there is a C compiler
-	./scripts/test -count=1 -timeout $(TIMEOUT) $(LONGEST) ./...
+test: tools ## what to run between two edits: all tests, small, with a real redis-server and the race detector where there is a C compiler. What didn't change isn't run again
+	./scripts/test -timeout $(TIMEOUT) $(LONGEST) ./...
+
+full chaos versions crowded soak abuse scale alerts pictures bench: export WAFBOT_FULL = 1
+
+full: tools ## before a merge: all tests without the race detector, with large tables, a round of faults, a browser, Prometheus, and what builds the program
+	./scripts/test -count=1 -timeout $(FULL_TIMEOUT) $(LONGEST) ./...
 
 image: ## the container image, with buildah; docker build -f deploy/Dockerfile -t wafbot . makes the same
 	./scripts/image

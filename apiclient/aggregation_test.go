@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 var friday = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
@@ -114,7 +114,7 @@ func TestAttackDaysHaveABound(t *testing.T) {
 }
 
 func TestAttackDaysHaveABoundInBytes(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	s := newService(t)
 	s.fault = func(w http.ResponseWriter, _ *http.Request) bool {

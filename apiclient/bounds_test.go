@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 // bomb is an answer that is small on the wire.
@@ -28,7 +28,7 @@ type bomb struct {
 // A gigabyte of JSON in a small answer is read to a bound, and what is read takes little memory. The test has the process for itself, for it measures
 // the heap.
 func TestNoAnswerFillsTheMemory(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	for name, b := range map[string]bomb{
 		"spaces":           {200, `{"status":200,"body":[`, " ", "]}", 1 << 30},
 		"numbers":          {200, "[1", ",1", "]", 1 << 30},

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 // long are records whose texts an attacker made as long as he could.
@@ -28,7 +28,7 @@ func long(n, length int) []any {
 
 // An attacker whose requests make an answer too long must not stop the polls: the client requests smaller pages, and normal ones after them.
 func TestAPageThatIsTooLongIsReadInParts(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	s := newService(t)
 	s.lists["/v1/objects/attack"] = append(long(36, 1<<18), long(300, 10)...)
@@ -71,7 +71,7 @@ func readAll(t *testing.T, c *apiclient.Client) (n int) {
 
 // A single record that is too long is skipped and named, and the rest is read. Where it is, the next reading knows.
 func TestARecordThatIsTooLongIsSkipped(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	s := newService(t)
 	rules := make([]any, 12)

@@ -58,7 +58,7 @@ func (d *directory) RoundTrip(r *http.Request) (*http.Response, error) {
 			say(`{"ok":true,"usergroups":[{"id":"S0ONCALL","users":%s},{"id":"S0OTHER","users":["U0ANN"]}]}`, d.members)
 		}
 	default:
-		answer.WriteHeader(http.StatusNotFound)
+		say(`{"ok":false,"error":"unknown_method"}`)
 	}
 	return answer.Result(), nil
 }

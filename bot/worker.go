@@ -189,10 +189,13 @@ func (w *worker) keepCompany(ctx context.Context, req request, p Piece) (watched
 	}
 	wait := max(doubtAfter, stillAfter-w.cfg.Clocks.Now().Sub(inv.At))
 	telling.Go(func() {
-		if delay.Sleep(ctx, wait) == nil && !shown.Load() && inv.Actor.Via != record.ViaPager && p.Mine(ctx) {
-			line := text.Code(text.Cut(inv.Line.String(), maxLogged))
-			w.answers.send(ctx, req, say(text.Lead("Still trying", ": ", line, ". What comes of it follows")))
-		}
+		_ = delay.Try(w.cfg.Log, "a wait", func() error {
+			if delay.Sleep(ctx, wait) == nil && !shown.Load() && inv.Actor.Via != record.ViaPager && p.Mine(ctx) {
+				line := text.Code(text.Cut(inv.Line.String(), maxLogged))
+				w.answers.send(ctx, req, say(text.Lead("Still trying", ": ", line, ". You get the outcome as soon as it's known")))
+			}
+			return nil
+		})
 	})
 	return watched, func() { cancel(); telling.Wait() }
 }

@@ -3,8 +3,10 @@ package bot
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -91,7 +93,7 @@ func (a *answered) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	time.Sleep(a.after)
 	a.texts = append(a.texts, message.Text)
-	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("ok"))}, nil
 }
 
 // A replica that takes over a dead one's request doesn't know whether it was done. It must not answer "not done" because Redis is unreachable.

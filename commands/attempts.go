@@ -1,11 +1,13 @@
 package commands
 
 import (
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -35,7 +37,7 @@ func (a *attempts) begin(ch record.Change, attempt func()) {
 	a.ofRules[ch.ID] = rules
 	a.running.Go(func() {
 		defer a.end(ch.ID)
-		attempt()
+		_ = delay.Try(slog.Default(), "a change that is due", func() error { attempt(); return nil })
 	})
 }
 

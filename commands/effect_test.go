@@ -13,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -213,7 +213,7 @@ func TestAPatchWorks(t *testing.T) {
 
 // A patch of another part than the attack's stops nothing of it; what else is attacked there isn't its business either.
 func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	w := newWorld(t)
 	w.attack(waf.AttackSpec{})
@@ -284,7 +284,7 @@ func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
 }
 
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
 	x := w.watcher()

@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/hostiletext"
-	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // A line at a terminal only shows what strangers wrote; nothing but a plain piece's own beginning and end breaks it.
 func TestHostileTextIsTextAtATerminal(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	for _, sample := range hostiletext.Samples() {
 		words := sample.Text
@@ -26,7 +26,7 @@ func TestHostileTextIsTextAtATerminal(t *testing.T) {
 
 // What is written out in JSON is the same to whatever reads it.
 func TestHostileTextIsTheSameInJSON(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	for _, sample := range hostiletext.Samples() {
 		words, err := json.MarshalIndent(map[string]string{"a": sample.Text, sample.Text: "b"}, "", "  ")

@@ -18,7 +18,7 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/report"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -50,7 +50,7 @@ func (blindReader) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[ap
 // Over 300 accounts each answer is one that a person reads on a phone at 3 am: what it is about in the first line, and then a page. At the terminal it is
 // as long, and --all gives all.
 func TestAnswersOverManyAccounts(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t, manyAccounts(40))
@@ -105,7 +105,7 @@ func (w *world) answers(who record.Actor, line string) string {
 
 // What burns first stands first, whatever account it is of, on Home as in lists.
 func TestWhatBurnsFirstOverManyAccounts(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t, manyAccounts(0))
@@ -129,7 +129,7 @@ func TestWhatBurnsFirstOverManyAccounts(t *testing.T) {
 
 // Facts of all accounts are read at once: however many there are, a listing takes no more rounds.
 func TestTheAuditLogOfManyAccounts(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t, manyAccounts(0))

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/hostiletext"
-	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -48,7 +48,7 @@ func requireHarmless(t require.TestingT, doc string) {
 }
 
 func TestHostileTextIsTextInMarkdown(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	for _, word := range hostileWords() {
 		for _, line := range []text.Text{

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -149,7 +149,7 @@ func TestWhatAMuteCovers(t *testing.T) {
 }
 
 func TestSoManyMutesAreKept(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 200 {

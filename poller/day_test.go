@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 // shift is an account that is watched by one process after another, in a bubble.
@@ -37,7 +37,7 @@ func (s *shift) hit(id string, hits int) {
 // TestADay is a day of polls every 15 seconds. The events of each part are complete and in order; the fakes see to it that none
 // comes twice, and none before it was saved.
 func TestADay(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	at := func(hour, minute int) time.Duration {
 		return time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute

@@ -12,7 +12,7 @@ import (
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 // mostBytes is what drawing one card may allocate: a storm has many drawn.
@@ -21,7 +21,7 @@ const mostBytes = 70_000
 // A card that strangers filled, or with ten changes, may cost three times as much. The test isn't parallel: it runs alone then, so that all that is
 // allocated is the render's. The race detector makes what is allocated larger.
 func TestRenderAllocatesLittle(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	full := []string{"hostile", "storm-hostile", "storm-100000", "many-changes"}
 	for name, c := range situations() {
 		most := uint64(mostBytes)

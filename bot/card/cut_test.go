@@ -13,7 +13,7 @@ import (
 	"github.com/rivo/uniseg"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -22,7 +22,7 @@ var pieces = []string{"a", "é", "日", "𝒳", "🙂", "e\u0301", "ก็", "�
 
 // Wherever a limit of Slack's falls: a text is no longer than it, and nothing is cut inside a visible character or an escape.
 func TestTextsAreCutBetweenCharacters(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	for _, piece := range pieces {
 		for _, limit := range []int{maxLabel, maxNotice, 150, maxDialogText, 2_000, maxText} {

@@ -21,7 +21,7 @@ import (
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -260,7 +260,7 @@ func TestSummaryGolden(t *testing.T) {
 }
 
 func TestSummaryStaysWithinLimits(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), strings.Repeat("* `", 3_000), "\u202e\x00"} {
 		s := summaries()["busy"]

@@ -26,8 +26,8 @@ import (
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/hostiletext"
-	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -220,7 +220,7 @@ func drawn(v slack.ModalViewRequest, err error) []any {
 }
 
 func TestHostileText(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	for _, sample := range hostiletext.Samples() {
 		t.Run(sample.Purpose, func(t *testing.T) {
@@ -276,7 +276,7 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 
 // What was written can be recognised, on the card and in what it leads to.
 func TestHostileTextIsNotLost(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	bare := func(s string) string {
 		return strings.Join(strings.Fields(strings.NewReplacer("`", "", "'", "", "*", "").Replace(s)), "")

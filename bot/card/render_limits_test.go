@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/headline"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -27,7 +27,7 @@ func TestRenderOfNothing(t *testing.T) {
 }
 
 func TestACardOfVeryMuch(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	for _, text := range seeds() {
 		c := hostile(text)
@@ -107,7 +107,7 @@ func TestRenderIsPure(t *testing.T) {
 }
 
 func FuzzRender(f *testing.F) {
-	norace.Defer(f)
+	full.Only(f)
 	for _, s := range seeds("sqli", "2024") {
 		f.Add(s, int64(1530), uint8(3), uint8(12), uint8(0))
 		f.Add(s, int64(-1), uint8(0), uint8(0), uint8(0x7f))

@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -186,7 +186,7 @@ func hostileStorm(text string) drawing {
 }
 
 func TestStormCardStaysWithinLimits(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("a", 100_000), strings.Repeat("&", 100_000), strings.Repeat("`", 100_000), strings.Repeat("\u202e<!channel>", 9_000), strings.Repeat("\xff", 100_000)} {
 		for _, place := range []string{"", "POST " + text} {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -251,7 +251,7 @@ func (s *simulation) table() string {
 
 // The table says how old each kind of card gets at worst where there are many more than edits.
 func TestADayOfManyCards(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	s := newSimulation()
 	s.run(2 * time.Hour) // until it is as on any day

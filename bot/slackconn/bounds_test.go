@@ -23,7 +23,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 // allocated is how many MB something allocates, garbage included. Nothing else may run beside it.
@@ -53,7 +53,7 @@ func patiently(end *httptest.Server) *slackconn.Client {
 
 // Whatever an answer holds, a call reads a bounded part of it: at most 8 MiB, of user groups 32. The answer's 512 MB took 2 GB.
 func TestAnswersAreReadUpToABound(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	end := httptest.NewServer(http.HandlerFunc(endless))
 	t.Cleanup(end.Close)
 	for name, c := range map[string]struct {

@@ -110,11 +110,11 @@ func Answered(err error) bool {
 	return !errors.As(err, new(*unansweredError))
 }
 
-// Again reports whether an answer or a view that failed is worth another try, and how long to wait before: Slack didn't answer, was busy, or had a fault of
-// its own. What it refuses under any other name it refuses for good.
+// Again reports whether an answer or a view that failed is worth another try, and how long to wait before: Slack didn't
+// answer, was busy, or had a fault of its own. What it refuses under any other name it refuses for good. A refusal of
+// Slack's has the status 200: any other is a fault, or a proxy's.
 func Again(err error) (wait time.Duration, again bool) {
-	var status slack.StatusCodeError
-	if errors.Is(err, errNotSlack) || errors.Is(err, errUsedUp) || errors.As(err, &status) && status.Code/100 != 5 && status.Code != http.StatusTooManyRequests {
+	if errors.Is(err, errNotSlack) || errors.Is(err, errUsedUp) {
 		return 0, false
 	}
 	_, wait = Judge(err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -42,8 +43,8 @@ func Responses(apiURL string) string {
 	return api.Scheme + "://" + api.Host
 }
 
-// Respond posts to a request's response URL, if that is Slack's. An error in the body fails too, also with status 200,
-// which slack-go would take for success.
+// Respond posts to a request's response URL, if that is Slack's. Success is a bare "ok", or {"ok":true}: slack-go would
+// take any answer with status 200 for that.
 func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
 	body, err := json.Marshal(msg)
 	if err != nil {
@@ -69,15 +70,15 @@ func (s *Client) Respond(ctx context.Context, address string, msg *slack.Webhook
 		return fmt.Errorf("use response address: %w", err)
 	}
 	defer res.Body.Close()
-	var refused slack.SlackResponse // success is a bare "ok"
-	_ = json.NewDecoder(res.Body).Decode(&refused)
-	switch {
-	case res.StatusCode == http.StatusTooManyRequests || res.StatusCode/100 == 5:
-		return fmt.Errorf("use response address: %w", slack.StatusCodeError{Code: res.StatusCode, Status: res.Status})
-	case res.StatusCode/100 != 2 || refused.Error != "":
-		return fmt.Errorf("%w: status %d %s", errUsedUp, res.StatusCode, refused.Error)
+	said, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10))
+	var answer slack.SlackResponse
+	switch plain := json.Unmarshal(said, &answer) != nil && string(bytes.TrimSpace(said)) == "ok"; {
+	case res.StatusCode/100 == 2 && (plain || answer.Ok):
+		return nil
+	case res.StatusCode/100 == 4 && res.StatusCode != http.StatusTooManyRequests || answer.Error != "":
+		return fmt.Errorf("%w: status %d %s", errUsedUp, res.StatusCode, answer.Error)
 	}
-	return nil
+	return fmt.Errorf("use response address: %w", slack.StatusCodeError{Code: res.StatusCode, Status: res.Status})
 }
 
 // answersAt reports whether an address is where Slack takes answers: the host of its API, its hooks, or those of

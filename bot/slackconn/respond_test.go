@@ -2,8 +2,10 @@ package slackconn
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -54,5 +56,77 @@ func TestResponses(t *testing.T) {
 		"http://127.0.0.1:8090/slack/api/": "http://127.0.0.1:8090",
 	} {
 		require.Equal(t, host, Responses(api))
+	}
+}
+
+// saying answers every request alike.
+type saying struct {
+	status int
+	body   string
+}
+
+func (s saying) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: s.status, Status: strconv.Itoa(s.status) + " X", Header: http.Header{}, Body: io.NopCloser(strings.NewReader(s.body)), Request: r,
+	}, nil
+}
+
+// Slack refuses with the status 200. Whatever else comes is a fault, or somebody's between: the answer to a mention was
+// given up at a proxy's redirect, and people heard nothing.
+func TestAnAnswerIsGivenUpOnlyWhereSlackRefusesIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		saying
+		sent, again bool
+	}{
+		{saying{200, `{"ok":true}`}, true, false},
+		{saying{200, `{"ok":false,"error":"user_not_in_channel"}`}, false, false},
+		{saying{200, `{"ok":false,"error":"internal_error"}`}, false, true},
+		{saying{200, "null"}, false, true},
+		{saying{200, "<html>Log in here</html>"}, false, true},
+		{saying{204, ""}, false, true},
+		{saying{302, ""}, false, true},
+		{saying{403, ""}, false, true},
+		{saying{407, ""}, false, true},
+		{saying{429, ""}, false, true},
+		{saying{502, "<html>no</html>"}, false, true},
+		{saying{999, ""}, false, true},
+	} {
+		s := Connect(Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: c.saying}})
+		err := s.Ephemeral(t.Context(), Place{Channel: "C0WAF"}, "U0ROB", slack.MsgOptionText("done", false))
+		require.Equal(t, c.sent, err == nil, "%v: %v", c.saying, err)
+		if err != nil {
+			_, again := Again(err)
+			require.Equal(t, c.again, again, c.saying)
+		}
+	}
+}
+
+// A response URL takes an answer by saying so. Whoever between says something else has not delivered it.
+func TestAResponseURLSaysThatItTookAnAnswer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		saying
+		taken, again bool
+	}{
+		{saying{200, "ok"}, true, false},
+		{saying{200, `{"ok":true}`}, true, false},
+		{saying{200, `{"ok":false,"error":"used_url"}`}, false, false},
+		{saying{404, `{"ok":false,"error":"expired_url"}`}, false, false},
+		{saying{200, "null"}, false, true},
+		{saying{200, "{}"}, false, true},
+		{saying{200, "<html>Log in here</html>"}, false, true},
+		{saying{204, ""}, false, true},
+		{saying{302, ""}, false, true},
+		{saying{500, ""}, false, true},
+		{saying{999, ""}, false, true},
+	} {
+		s := Connect(Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: c.saying}})
+		err := s.Respond(t.Context(), "https://hooks.slack.com/commands/secret", &slack.WebhookMessage{})
+		require.Equal(t, c.taken, err == nil, "%v: %v", c.saying, err)
+		if err != nil {
+			_, again := Again(err)
+			require.Equal(t, c.again, again, c.saying)
+		}
 	}
 }

@@ -27,8 +27,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/hostiletext"
-	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -100,7 +100,7 @@ func abuses() []abuse {
 
 // Whatever others send, the bot stays small: its memory, what it stores, what it logs; and it still works.
 func TestAbuse(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	all := abuses()
 	peaks := make([]string, len(all))
 	t.Cleanup(func() {

@@ -15,7 +15,7 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -122,7 +122,7 @@ type way struct {
 }
 
 func TestEveryLine(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	together := func(w *world) {
 		w.cfg.Policy.Approval.RequiredFor = nil         // what needs approval waits; here everything is done
@@ -397,7 +397,7 @@ func filledIn(t testing.TB, line record.Line) map[string]any {
 
 // What needs approval waits, however it was requested, and is done when another person approves it.
 func TestEveryLineThatNeedsApproval(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	two := func(w *world) {
 		w.cfg.Policy.Admins = append(w.cfg.Policy.Admins, "U0VIC0003")

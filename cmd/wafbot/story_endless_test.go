@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // A service that lists attacks without end takes no more memory than any other. Status says that not all attacks are
 // watched until they are again; incidents are always watched.
 func TestTheServiceListsAttacksWithoutEnd(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	endless := func(w *world) { require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "endless"})) }
 	storyOver(t, eitherWay(), endless, func(t *testing.T, w *world) {
 		const capped = `"capped":"over 40,000 attacks in 24 h: only the newest and all incidents are watched"`

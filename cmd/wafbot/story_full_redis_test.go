@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 // People without a role write 80 lines of 35 kB to the bot: 4 MB of Redis have room for what comes of them, and for a card and a denial afterwards.
 func TestStrangersCannotFillRedis(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	if testing.Short() {
 		t.Skip("wants a real redis-server")
 	}

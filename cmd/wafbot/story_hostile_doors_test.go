@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/hostiletext"
-	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
@@ -22,7 +22,7 @@ func requireHarmlessPrint(t *testing.T, printed, what string) {
 
 // What strangers wrote stands in what the terminal and the HTTP pages show, in forms and in the Home tab, and does nothing there.
 func TestHostileTextAtTheOtherDoors(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
 		w.hostileService()
 		var attacks []string
@@ -79,7 +79,7 @@ func (w *world) requirePrinted(t *testing.T, args ...string) {
 // What Slack refuses in an attacker's words is logged, and shown on the HTTP pages, without doing anything; and so is what people write into forms,
 // with what is wrong about it.
 func TestHostileRefusalsAndForms(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
 		for i, sample := range hostiletext.Samples() {
 			w.Slack.SetFault(workspace.Fault{Kind: "x" + sample.Text, Method: "views.open", Times: 1})
@@ -129,7 +129,7 @@ func requireHarmlessStrings(t *testing.T, doc any) {
 
 // What is said of wrong usage says again what was typed, or pasted: flags, files, verbs.
 func TestHostileTextInUsageErrors(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	environ := newLineWorld(t, "").environ
 	for _, sample := range hostiletext.Samples() {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/hostiletext"
-	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -99,7 +99,7 @@ func typedSample(sample hostiletext.Sample) string {
 // Attackers write the corpus into every field of a record, other authors into their entries, people into their names, lines and notes, and the service
 // into its refusals: the bot posts, answers, logs and audits it, and nothing of it does anything.
 func TestHostileTextEverywhere(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
 		w.hostileService()
 		for i, sample := range hostiletext.Samples() {

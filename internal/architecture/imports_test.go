@@ -81,7 +81,7 @@ var floors = []floor{
 
 	{"internal/hostiletext", nil, "samples of hostile text, for tests of any package", nil},
 	{"internal/redistest", nil, "Redis servers for tests of any package", nil},
-	{"internal/norace", nil, "tests of any package defer themselves with it", nil},
+	{"internal/full", nil, "tests of any package defer themselves with it", nil},
 	{"internal/proxytest", nil, "it breaks connections without knowing what goes through them", nil},
 	{"internal/wrongclock", nil, "it knows of the program only how it is compiled", nil},
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},

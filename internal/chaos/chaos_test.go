@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 var (
@@ -32,6 +34,7 @@ var (
 
 // TestChaos plays rounds. Each prints the command that repeats it.
 func TestChaos(t *testing.T) {
+	full.Only(t)
 	if testing.Short() {
 		t.Skip("starts redis-server, and takes a while")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/wrongclock"
@@ -132,6 +133,7 @@ func (p *timed) denies() {
 // TestReplicasWithWrongClocks compiles the whole program with a clock that can be set wrong, which takes minutes: make
 // test has a story instead, of a machine that is an hour ahead.
 func TestReplicasWithWrongClocks(t *testing.T) {
+	full.Only(t)
 	if !*wrongClocks {
 		t.Skip("run make chaos")
 	}

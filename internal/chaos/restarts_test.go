@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 var restarts = flag.Int("chaos.restarts", 3, "how often the configuration is changed while people click; one in four is broken")
@@ -30,6 +32,7 @@ const widestGap = 2 * time.Second
 // A changed configuration is taken by a restart in place, one replica after the other, and a broken one isn't, while
 // people click and attacks arrive.
 func TestRestartsInPlace(t *testing.T) {
+	full.Only(t)
 	if testing.Short() {
 		t.Skip("starts redis-server, and takes a while")
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 var (
@@ -25,6 +27,7 @@ var (
 // TestSteps plays each story once, and again for each step in it: there the replica is killed, or stopped for so long
 // that it loses what it holds; or, where another one waits for what it decided, held up alone in this one call.
 func TestSteps(t *testing.T) {
+	full.Only(t)
 	if testing.Short() {
 		t.Skip("starts redis-server, and takes a while")
 	}

@@ -10,13 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/hostiletext"
-	"github.com/wafbot/wafbot/internal/norace"
 )
 
 // Names of people, groups, channels and the workspace, and the words in which Slack or the service refuses, are printed by doctor and do nothing.
 func TestDoctorPrintsHostileText(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	t.Parallel()
 	d := newPatient(t, healthy)
 	for i, sample := range hostiletext.Samples() {

@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // How often a replica says that it lives, and how long after its last beat the others count it as dead.
@@ -18,49 +20,6 @@ const (
 	beatEvery = time.Second
 	deadAfter = 3 * time.Second
 )
-
-// beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for
-// all.
-// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off,
-// KEYS[4] one of keyNone;
-// ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead, ARGV[3] the version that the replica
-// reads, which an empty Redis takes on, ARGV[4] 1 if it switches all changes off. Result: the version of the state, and
-// if it is the one that the replica reads, how many replicas switch changes off, Redis' time in Unix µs, then all
-// living ones in no order.
-// After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
-var beat = newScript(newEnough + `
-local version = redis.call('GET', KEYS[2])
-if not version then
-  version = ARGV[3]
-  redis.call('SET', KEYS[2], version)
-end
-if version ~= ARGV[3] then return {version} end
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
-redis.call('ZADD', KEYS[1], now, ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-if ARGV[4] == '1' then
-  redis.call('ZADD', KEYS[3], now, ARGV[1])
-  redis.call('PEXPIRE', KEYS[3], ARGV[2])
-else
-  redis.call('ZREM', KEYS[3], ARGV[1])
-end
-redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - ARGV[2])
-local answer = {version, tostring(redis.call('ZCARD', KEYS[3])), t[1] .. string.format('%06d', t[2])}
-for _, replica in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  table.insert(answer, replica)
-end
-return answer`)
-
-// hear tells a process that doesn't beat what a beat would have told it about switches, the time and the state's
-// version: in a cluster each server has a clock of its own. KEYS[1] the beats of replicas that switch all changes off,
-// KEYS[2] the version of the state, KEYS[3] one of keyNone; ARGV[1] after how many ms without a beat a replica is dead.
-// Result: how many of them live, Redis' time in Unix µs, and the version, empty in an empty Redis.
-var hear = newScript(newEnough + `
-local t = redis.call('TIME')
-local off = redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')
-return {tostring(off), t[1] .. string.format('%06d', t[2]), redis.call('GET', KEYS[2]) or ''}`)
 
 // versionError is refusal.ErrNewer or refusal.ErrOlder if the state is of another version than this process reads.
 func versionError(version string) error {
@@ -97,7 +56,9 @@ func (s *Replicas) Beat(ctx context.Context) error {
 	defer s.leave(ctx)
 	defer holding.Wait()
 	defer end()
-	holdShards := sync.OnceFunc(func() { holding.Go(func() { s.holdShards(ctx) }) }) // once it is known that the state is of this version
+	holdShards := sync.OnceFunc(func() {
+		holding.Go(func() { _ = delay.Again(ctx, slog.Default(), "beats", func() error { s.holdShards(ctx); return nil }) })
+	}) // once it is known that the state is of this version
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	for {

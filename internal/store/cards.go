@@ -153,12 +153,6 @@ func readMark(text string) record.RedrawMark {
 	return m
 }
 
-// redrawn deletes a mark unless the card became stale again meanwhile.
-// KEYS[1] the redraw queue; ARGV[1] the attack, ARGV[2] the mark that was drawn. Result: 1 if it was deleted, else 0.
-var redrawn = newScript(`
-if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-return redis.call('HDEL', KEYS[1], ARGV[1])`)
-
 // Redrawn records that a card was drawn from facts read after the mark was.
 func (s *Cards) Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error {
 	if err := redrawn.Run(ctx, s.rdb, []string{s.key(keyRedraw, account)}, attack, mark.ID).Err(); err != nil {

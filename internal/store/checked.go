@@ -13,50 +13,6 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
-// kinds is a function of scripts: what is wrong with what a key holds, by its kind, and with what scripts rely on;
-// false if nothing is.
-const kinds = `
-local kinds = {
-  stream = 'stream', beats = 'zset', links = 'zset', off = 'zset', accounts = 'set', attacks = 'hash', gaps = 'zset', outbox = 'hash', cards = 'hash',
-  redraw = 'hash', triage = 'hash', pages = 'hash', changes = 'hash', efficacy = 'hash', due = 'zset', approvals = 'hash', ['approvals:at'] = 'hash',
-  ['approvals:due'] = 'zset', audit = 'stream', pace = 'hash', next = 'zset', damaged = 'hash'
-}
-local forms = {version = '^%d+$', audited = '^%d+$', epoch = '^%d+ %w+$'}
-local function wrong(key)
-  local name, is = string.match(key, '}:(.*)$') or '', redis.call('TYPE', key).ok
-  local want = string.find(name, '^lane:') and 'list' or kinds[name] or 'string'
-  if is == 'none' or name == 'none' then return false end
-  if is ~= want then return is end
-  if forms[name] then
-    local text = redis.call('GET', key)
-    return (not string.find(text, forms[name]) or name == 'audited' and #text > 15) and 'unreadable value'
-  end
-  local lease = name == 'lease' or name == 'restart' or string.find(name, '^claim:')
-  return lease and redis.call('PTTL', key) == -1 and 'lease without an end'
-end
-`
-
-// newScript is a script that fails before it has written, if a key holds another kind of value than it should: none
-// fails later.
-func newScript(body string) *redis.Script {
-	return redis.NewScript(kinds + `
-for _, key in ipairs(KEYS) do
-  local is = wrong(key)
-  if is then return redis.error_reply('WRONGTYPE ' .. key .. ' holds a ' .. is) end
-end
-` + body)
-}
-
-// newEnough makes a script fail if Redis is older than wafbot needs. The script's last key is one of keyNone, so this
-// writes nothing. A full or read-only Redis doesn't say.
-var newEnough = `
-local found = redis.pcall('XADD', KEYS[#KEYS], 'NOMKSTREAM', 'MINID', '~', '0', '*', 'n', '0')
-local says = found and found.err or ''
-if string.find(says, 'Invalid stream ID', 1, true) or string.find(says, 'nknown', 1, true) then
-  return redis.error_reply('TOOOLD ` + refusal.ErrTooOld.Error() + `')
-end
-`
-
 // reply is a script's answer of at least so many parts. Redis cuts an answer short at the first part that is nothing.
 func reply(answer *redis.Cmd, least int) ([]any, error) {
 	parts, err := answer.Slice()
@@ -81,45 +37,6 @@ const (
 	maxDamaged = 50
 	damagedFor = 30 * 24 * time.Hour
 )
-
-// aside sets aside what can't be read, unless it was overwritten meanwhile.
-// KEYS[1] where to, then the keys: those that hold a wrong kind of value; ARGV[1] for how long in ms, ARGV[2] how much
-// there may be, ARGV[3] and ARGV[4] the one field or member, empty if it is the whole value, and the text that can't be
-// read, left out if kinds alone are wrong.
-// Result: the names of what was set aside. Deleting comes first: then a full Redis takes it, too.
-var aside = redis.NewScript(kinds + `
-local names = {}
-local function put(name, value)
-  local held = redis.call('HKEYS', KEYS[1])
-  if #held >= tonumber(ARGV[2]) then redis.call('HDEL', KEYS[1], held[1]) end
-  redis.call('HSET', KEYS[1], name, value)
-  redis.call('PEXPIRE', KEYS[1], ARGV[1])
-  local of, field = string.match(name, '}:([%l_]+)(.*)$')
-  if ({epoch = 1, attacks = 1, last_good = 1})[of] or ({cards = 1, changes = 1})[of] and field == '' then -- its next owner rebuilds it: else it would post again
-    local account = string.match(name, '^.-}:')
-    redis.call('DEL', account .. 'epoch', account .. 'lease')
-  end
-  table.insert(names, name)
-end
-if wrong(KEYS[1]) then redis.call('DEL', KEYS[1]) end
-for i = 2, #KEYS do
-  local key, field, text = KEYS[i], ARGV[3], ARGV[4]
-  local is = redis.call('TYPE', key).ok
-  if wrong(key) then
-    local dump = redis.pcall('DUMP', key)
-    redis.call('DEL', key)
-    put(key, type(dump) == 'string' and dump or '')
-  elseif text and is == 'string' and redis.call('GET', key) == text then
-    redis.call('DEL', key)
-    put(key, text)
-  elseif text and is == 'hash' and redis.call('HGET', key, field) == text then
-    redis.call('HDEL', key, field)
-    put(key .. ' ' .. field, text)
-  elseif text and is == 'zset' and redis.call('ZREM', key, text) == 1 then
-    put(key .. ' ' .. text, text)
-  end
-end
-return names`)
 
 // setAside sets aside what can't be read: of keys what holds a wrong kind of value, or, of one key, a text, in that
 // field if it is a hash. done reports that what failed because of it may be sent again; another replica may have been

@@ -12,7 +12,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -51,7 +51,7 @@ type polled struct {
 
 // What commands rely on holds on each Redis.
 func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
-	norace.Defer(t) // with a neighbour each write is many: with the race detector they outlive the leases
+	full.Only(t) // with a neighbour each write is many: with the race detector they outlive the leases
 	t.Parallel()
 	for name, start := range map[string]func(t testing.TB) *world{
 		"miniredis": newMini, "redis": newReal,

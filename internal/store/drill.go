@@ -25,12 +25,6 @@ func (d *draft) SaveDrill(ctx context.Context, drill record.Drill, events ...rec
 	return err
 }
 
-// serving counts the replicas that beat, by Redis' own clock.
-// KEYS[1] the beats; ARGV[1] after how many ms without a beat a replica is dead. Result: their number.
-var serving = newScript(`
-local t = redis.call('TIME')
-return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')`)
-
 // Serving is how many replicas beat.
 func (s *Drills) Serving(ctx context.Context) (int, error) {
 	n, err := serving.Run(ctx, s.rdb, []string{s.key(keyBeats)}, deadAfter.Milliseconds()).Int()

@@ -22,7 +22,7 @@ func fill(t *testing.T, rdb *redis.Client) (room func()) {
 	for i := 0; err == nil; i++ {
 		err = rdb.Set(ctx, fmt.Sprintf("other:%d", i), strings.Repeat("x", 100_000), 0).Err()
 	}
-	require.True(t, full(err), "%v", err)
+	require.True(t, isFull(err), "%v", err)
 	require.NoError(t, rdb.ConfigSet(ctx, "maxmemory", "15mb").Err()) // some of it is free from moment to moment
 	return func() {
 		t.Helper()
@@ -55,13 +55,13 @@ func TestAFullRedis(t *testing.T) {
 	room := fill(t, w.rdb)
 
 	// What isn't begun is refused.
-	require.True(t, full(s.Ping(ctx)))
+	require.True(t, isFull(s.Ping(ctx)))
 	_, _, err = s.Inbox.Accept(ctx, []byte("work"), lane("acme:U1"), "1")
-	require.True(t, full(err), "%v", err)
+	require.True(t, isFull(err), "%v", err)
 	_, _, err = waits.Claim(ctx, begunAs("c3"))
-	require.True(t, full(err), "%v", err)
+	require.True(t, isFull(err), "%v", err)
 	require.Contains(t, refusal.Away(err).Text.String(), "its memory is full")
-	require.True(t, full(s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:3")})))
+	require.True(t, isFull(s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:3")})))
 
 	// What was begun is finished, also by another replica.
 	e := record.AuditEntry{At: time.Now(), Account: "acme", Line: "deny 203.0.113.7", Outcome: "done", Change: "c1"}
@@ -115,7 +115,7 @@ func TestAFullRedis(t *testing.T) {
 	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:3")}))
 }
 
-// full reports whether Redis took nothing because its memory is full.
-func full(err error) bool {
+// isFull reports whether Redis took nothing because its memory is full.
+func isFull(err error) bool {
 	return err != nil && strings.HasPrefix(refusal.TroubleOf(err).Is, "its memory is full")
 }

@@ -11,41 +11,6 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
-// takeLease takes a free lease of an account whose state has begun. Its holder may take it again: the answer to the
-// first request may be lost.
-// KEYS[1] the lease, KEYS[2] the account's epoch, KEYS[3] one of keyNone; ARGV[1] the holder's token, ARGV[2] its
-// length in ms, ARGV[3] the version of the state that the taker reads, ARGV[4] '1' if it may be taken without an epoch.
-// Result: taken, busy, empty (there is no epoch), newer or older (the state is of another version). After DEL a full
-// Redis takes the SET, too.
-var takeLease = newScript(newEnough + `
-local epoch = redis.call('GET', KEYS[2])
-local version = epoch and tonumber(string.match(epoch, '^%d+'))
-if version and version > tonumber(ARGV[3]) then return 'newer' end
-if version and version < tonumber(ARGV[3]) then return 'older' end
-if not epoch and ARGV[4] ~= '1' then return 'empty' end
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 'busy' end
-redis.call('DEL', KEYS[1])
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 'taken'`)
-
-// renewLease postpones a lease's end if it is still held.
-// KEYS[1] the lease; ARGV[1] the holder's token, ARGV[2] its length in ms. Result: 1 if held, else 0.
-var renewLease = newScript(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1`)
-
-// dropLease gives a lease back if it is still held.
-// KEYS[1] the lease; ARGV[1] the holder's token. Result: 1 if it was held, else 0.
-var dropLease = newScript(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])`)
-
-// leaseHolder is the token of a lease's holder; empty if it is free.
-// KEYS[1] the lease.
-var leaseHolder = newScript(`return redis.call('GET', KEYS[1]) or ''`)
-
 // stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A
 // replica reads this version alone, and refuses to touch another.
 const stateVersion = 6

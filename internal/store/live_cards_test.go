@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/poller"
@@ -21,7 +21,7 @@ import (
 
 // Sixty live cards for ten minutes: there are more stale cards than edits all the time.
 func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
 		const attacks, every = 60, 15 * time.Second
 		l.poll(attacks)
@@ -65,7 +65,7 @@ func (l *live) longest(first, last int, from time.Time) (incidents, others time.
 // The order of edits is one over all accounts that share a workspace: an account with few cards doesn't take from the incidents of one that has
 // many, nor the other way round.
 func TestEditsGoToTheIncidentsOfAllAccounts(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
 		other := l.beside()
 		const many, few, every = 60, 6, 15 * time.Second
@@ -202,7 +202,7 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 
 // Where no message can be edited, a card is reposted for what happened, not for figures, and not at each of them.
 func TestCardsThatCannotBeEdited(t *testing.T) {
-	norace.Defer(t)
+	full.Only(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2) // an incident and an attack
 		time.Sleep(5 * time.Second)

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
@@ -69,7 +69,7 @@ func TestWhatManyAttacksCost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it needs a real redis-server")
 	}
-	norace.Defer(t)
+	full.Only(t)
 	server := httptest.NewServer(many{time.Now()})
 	defer server.Close()
 	w := newReal(t)

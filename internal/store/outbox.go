@@ -43,19 +43,6 @@ const (
 	notifiedFor = time.Hour
 )
 
-// beginNotify stores that a delivery is about to be posted, unless the lease under which it is to be posted is lost.
-// KEYS[1] the delivery, KEYS[2] the lease, may be left out; ARGV[1] the time in Unix ms, ARGV[2] how long it is stored
-// in ms, ARGV[3] the token that the lease must hold.
-// Result: what was stored before, empty if nothing was; nothing, if the lease is lost. DEL deletes nothing, but after
-// it a full Redis takes the SET, too.
-var beginNotify = newScript(`
-if KEYS[2] and redis.call('GET', KEYS[2]) ~= ARGV[3] then return false end
-local before = redis.call('GET', KEYS[1])
-if before then return before end
-redis.call('DEL', KEYS[1])
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return ''`)
-
 // BeginNotify stores that a delivery is about to be posted.
 // It returns errLeaseLost if this replica's lease predates a Redis flush; otherwise it would repost messages whose
 // delivery records were lost.
@@ -95,38 +82,6 @@ func (s *client) begun(answer *redis.Cmd, account string, now time.Time) (record
 	}
 	return record.Attempt{First: time.UnixMilli(ms).UTC(), Again: true}, nil
 }
-
-// notified records the place of a delivery, unless another is recorded, and takes it off the outbox. A card whose place
-// another takes is marked stale, to be redrawn once more as a link to its successor. A card whose attack was dropped
-// since is the attack's again. An attack that isn't stored, as its event waited for so long, gets none: nobody would
-// delete that.
-// KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message, KEYS[5] the redraw
-// queue, KEYS[6] the delivery of the attack's first card, which has the place of the last one, KEYS[7] the attacks;
-// ARGV[1] the delivery's id, ARGV[2] its place, ARGV[3] how long that is stored in ms, ARGV[4] the attack whose card it
-// is, empty if it is none, ARGV[5] how long the attack is stored by place in ms, ARGV[6] the place with what the cards
-// hold beside it, ARGV[7] the place of the lost card, whose place alone it may take, empty if it may take any, ARGV[8]
-// a mark for the former card, empty if that is gone.
-// Result: the place that is recorded; empty if the delivery is unknown, because Redis was emptied.
-var notified = newScript(`
-local waits = redis.call('HDEL', KEYS[1], ARGV[1])
-local before = redis.call('GET', KEYS[2])
-local stored = ARGV[4] ~= '' and redis.call('HEXISTS', KEYS[7], ARGV[4]) == 1
-if before and (before == ' ' or string.match(before, '^%S+ %S')) then
-  if stored and before ~= ' ' then redis.call('HSETNX', KEYS[3], ARGV[4], before) end
-  return before
-end
-if waits == 0 and not before then return '' end
-if ARGV[4] ~= '' then
-  local was = redis.call('HGET', KEYS[3], ARGV[4])
-  was = was and string.match(was, '^%S+ %S+') or ''
-  if ARGV[7] ~= '' and was ~= '' and was ~= ARGV[7] then return was end
-  if ARGV[8] ~= '' and was ~= '' and was ~= ARGV[2] then redis.call('HSET', KEYS[5], ARGV[4] .. ' ' .. was, ARGV[8]) end
-  if stored then redis.call('HSET', KEYS[3], ARGV[4], ARGV[6]) end
-  redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
-  redis.call('SET', KEYS[6], ARGV[2], 'PX', ARGV[3])
-end
-redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
-return ARGV[2]`)
 
 // Notified takes an event off the outbox, and records the place of its message, if it has one of its own; card reports
 // that the message is its attack's card from now on. double reports that another place is recorded, or that the card

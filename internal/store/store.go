@@ -171,9 +171,6 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 }
 
-// ping is a write, which a read-only, full or old Redis refuses. KEYS[1] what is written, KEYS[2] one of keyNone.
-var ping = newScript(newEnough + `return redis.call('SET', KEYS[1], '1', 'PX', 60000)`)
-
 // Ping asks Redis to take a write.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := ping.Run(ctx, s.rdb, []string{s.key(keyPing), keyNone(s.key(keyPing))}).Err(); err != nil {

@@ -1,0 +1,33 @@
+// Package full tells the tests of make full from those that people run between two edits.
+//
+// make test runs every test once, with the race detector, small. make full runs them once more without it, and with
+// what takes long: large tables, rounds of faults, the built program, servers that fail.
+package full
+
+import (
+	"os"
+	"testing"
+)
+
+// Variable is set by make full.
+const Variable = "WAFBOT_FULL"
+
+// On reports whether make full runs the tests.
+func On() bool { return os.Getenv(Variable) != "" }
+
+// Only leaves a test to make full. What it shows of the code must be shown small by another test, or need what only
+// make full has.
+func Only(t testing.TB) {
+	t.Helper()
+	if !On() {
+		t.Skip("make full runs it")
+	}
+}
+
+// Of is how many cases a table has: few, or all of them in make full.
+func Of(few, all int) int {
+	if On() {
+		return all
+	}
+	return few
+}
