@@ -56,8 +56,8 @@ const (
 // over it.
 const keepListings = 5 * time.Second
 
-// load reads what a call needs, of each of its accounts. Where an answer has set a service's clock, what is named by the
-// time is read again, once.
+// load reads what a call needs, of each of its accounts. Where an answer has set a service's clock, what is named by
+// the time is read again, once.
 func (l *loader) load(ctx context.Context, c *call.Call, patience time.Duration, rounds call.Rounds) {
 	now := l.cfg.Clocks.Now()
 	l.cfg.tellTime(c, now)
@@ -105,7 +105,8 @@ func layOver(f *call.Facts) {
 	own := f.Changes.Value
 	if list := f.Entries.Asked(); list != "" {
 		all, _ := efficacy.Overlay(f.Entries.Answer, nil, own, f.Entries.At)
-		f.Entries.Value = slices.DeleteFunc(all, func(e apiclient.IPRule) bool { return list != call.AllLists && e.List != list })
+		other := func(e apiclient.IPRule) bool { return list != call.AllLists && e.List != list }
+		f.Entries.Value = slices.DeleteFunc(all, other)
 	}
 	if of := f.Rules.Asked(); of != "" {
 		_, all := efficacy.Overlay(nil, f.Rules.Answer, own, f.Rules.At)
@@ -125,7 +126,8 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 		return refusal.Away(err)
 	}
 	b, before := c.basis, c.Facts
-	f := &call.Facts{Changes: call.ListOf(b.Changes...), Context: call.Known(b.Context), PermissionLoss: call.Known(b.Loss)}
+	f := &call.Facts{Context: call.Known(b.Context), PermissionLoss: call.Known(b.Loss)}
+	f.Changes.Fact = call.Known(b.Changes)
 	oldest := l.cfg.now(c.Account.Name).Add(-keepListings)
 	if before.Entries.Err == nil && before.Entries.At.After(oldest) {
 		f.Entries = before.Entries
@@ -135,7 +137,8 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	}
 	if b.Attack != "" {
 		f.Triage = call.KnownFor(b.Attack, b.Triage)
-		f.Observation = call.KnownFor(b.Attack, call.Found[record.Observation]{Value: b.Observed, Ok: b.Observed.Attack.ID != ""})
+		seen := call.Found[record.Observation]{Value: b.Observed, Ok: b.Observed.Attack.ID != ""}
+		f.Observation = call.KnownFor(b.Attack, seen)
 	}
 	layOver(f)
 	c.Have(f)
@@ -164,14 +167,17 @@ type reading struct {
 	facts    *call.Facts
 }
 
+// get reads one fact.
+type get[T any] func(ctx context.Context) (T, error)
+
 // read reads one fact, if it is needed and isn't read yet.
-func read[A, T any](ctx context.Context, r *reading, name string, f *call.Fact[T], need A, from func(context.Context) (T, error)) {
+func read[A, T any](r *reading, name string, f *call.Fact[T], need A, from get[T]) {
 	if !call.Ask(f, need) {
 		return
 	}
 	r.all.Go(func() error {
 		f.Err = delay.Try(r.cfg.Log, "a fact", func() (err error) {
-			f.Value, err = from(ctx)
+			f.Value, err = from(r.ctx)
 			return err
 		})
 		if f.Err != nil && r.ctx.Err() == nil {
@@ -182,8 +188,8 @@ func read[A, T any](ctx context.Context, r *reading, name string, f *call.Fact[T
 }
 
 // readService is read, of a fact of the service.
-func readService[A, T any](ctx context.Context, r *reading, name string, f *call.Fact[T], need A, from func(context.Context) (T, error)) {
-	read(ctx, r, name, f, need, func(ctx context.Context) (T, error) {
+func readService[A, T any](r *reading, name string, f *call.Fact[T], need A, from get[T]) {
+	read(r, name, f, need, func(ctx context.Context) (T, error) {
 		if r.patience > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, r.patience)
@@ -194,7 +200,7 @@ func readService[A, T any](ctx context.Context, r *reading, name string, f *call
 }
 
 // listing is how a list of the service's is read that lags.
-func listing[T any](r *reading, l *call.Listing[T], all func(context.Context) iter.Seq2[T, error]) func(context.Context) ([]T, error) {
+func listing[T any](r *reading, l *call.Listing[T], all func(context.Context) iter.Seq2[T, error]) get[[]T] {
 	return func(ctx context.Context) (read []T, err error) {
 		asked := r.cfg.Clocks.Now() // over an answer that a paused process reads late lies what was done since
 		read, err = apiclient.Collect(all(ctx))
@@ -206,47 +212,51 @@ func listing[T any](r *reading, l *call.Listing[T], all func(context.Context) it
 // fromService reads what the service holds.
 func (r *reading) fromService(n call.Needs) {
 	f, s := r.facts, r.cfg.Services[r.account.Name]
-	readService(r.ctx, r, "attacks", &f.Attacks.Fact, n.Attacks, func(ctx context.Context) ([]apiclient.Attack, error) {
+	readService(r, "attacks", &f.Attacks.Fact, n.Attacks, func(ctx context.Context) ([]apiclient.Attack, error) {
 		return r.listAttacks(ctx, r.account, n.Attacks)
 	})
 	var lists apiclient.IPRuleFilter
 	if n.Entries != call.AllLists {
 		lists.List = n.Entries
 	}
-	readService(r.ctx, r, "IP lists", &f.Entries.Fact, n.Entries, listing(r, &f.Entries, func(ctx context.Context) iter.Seq2[apiclient.IPRule, error] {
-		return s.IPRules(ctx, lists)
-	}))
-	rules := apiclient.RuleFilter{ConditionID: max(n.Rules, 0)}
-	readService(r.ctx, r, "rules", &f.Rules.Fact, n.Rules, listing(r, &f.Rules, func(ctx context.Context) iter.Seq2[apiclient.Rule, error] {
-		return s.Rules(ctx, rules)
-	}))
-	readService(r.ctx, r, "conditions", &f.Conditions.Fact, n.Conditions, func(ctx context.Context) ([]apiclient.ConditionSet, error) {
-		return apiclient.Collect(s.ConditionSets(ctx))
-	})
-	readService(r.ctx, r, "vulnerabilities", &f.Vulnerabilities.Fact, n.Vulnerabilities, func(ctx context.Context) ([]apiclient.Vulnerability, error) {
-		return apiclient.Collect(s.Vulnerabilities(ctx, apiclient.VulnFilter{ActiveOnly: n.Vulnerabilities == call.OpenVulnerabilities}))
-	})
-	ctx := r.ctx
-	if n.AttackDays.Brief {
-		ctx = r.brief
+	entries := func(ctx context.Context) iter.Seq2[apiclient.IPRule, error] { return s.IPRules(ctx, lists) }
+	readService(r, "IP lists", &f.Entries.Fact, n.Entries, listing(r, &f.Entries, entries))
+	rules := func(ctx context.Context) iter.Seq2[apiclient.Rule, error] {
+		return s.Rules(ctx, apiclient.RuleFilter{ConditionID: max(n.Rules, 0)})
 	}
-	readService(ctx, r, "attacks by day", &f.AttackDays, n.AttackDays, func(ctx context.Context) (apiclient.AttackDays, error) {
+	readService(r, "rules", &f.Rules.Fact, n.Rules, listing(r, &f.Rules, rules))
+	conditions := func(ctx context.Context) ([]apiclient.ConditionSet, error) {
+		return apiclient.Collect(s.ConditionSets(ctx))
+	}
+	readService(r, "conditions", &f.Conditions.Fact, n.Conditions, conditions)
+	which := apiclient.VulnFilter{ActiveOnly: n.Vulnerabilities == call.OpenVulnerabilities}
+	issues := func(ctx context.Context) ([]apiclient.Vulnerability, error) {
+		return apiclient.Collect(s.Vulnerabilities(ctx, which))
+	}
+	readService(r, "vulnerabilities", &f.Vulnerabilities.Fact, n.Vulnerabilities, issues)
+	days := func(ctx context.Context) (apiclient.AttackDays, error) {
+		if n.AttackDays.Brief {
+			ctx = r.brief
+		}
 		return s.AttackDays(ctx, n.AttackDays.Hours)
-	})
+	}
+	readService(r, "attacks by day", &f.AttackDays, n.AttackDays, days)
 }
 
 // ofAccount is how a fact of the account is read.
-func ofAccount[T any](r *reading, from func(context.Context, string) (T, error)) func(context.Context) (T, error) {
+func ofAccount[T any](r *reading, from func(context.Context, string) (T, error)) get[T] {
 	return func(ctx context.Context) (T, error) { return from(ctx, r.account.Name) }
 }
 
 // with is how a fact of the account is read that its need says more about.
-func with[A, T any](r *reading, need A, from func(context.Context, string, A) (T, error)) func(context.Context) (T, error) {
+func with[A, T any](r *reading, need A, from func(context.Context, string, A) (T, error)) get[T] {
 	return func(ctx context.Context) (T, error) { return from(ctx, r.account.Name, need) }
 }
 
 // found is with, of what may not be there.
-func found[T any](r *reading, id string, from func(context.Context, string, string) (T, bool, error)) func(context.Context) (call.Found[T], error) {
+func found[T any](
+	r *reading, id string, from func(context.Context, string, string) (T, bool, error),
+) get[call.Found[T]] {
 	return func(ctx context.Context) (f call.Found[T], err error) {
 		f.Value, f.Ok, err = from(ctx, r.account.Name, id)
 		return f, err
@@ -256,57 +266,57 @@ func found[T any](r *reading, id string, from func(context.Context, string, stri
 // fromStore reads what is stored of the account.
 func (r *reading) fromStore(n call.Needs) {
 	f, cfg := r.facts, r.cfg
-	read(r.ctx, r, "known attacks", &f.Stored, n.Stored, with(r, "", cfg.Attacks.FindAttacks))
-	read(r.ctx, r, "changes", &f.Changes.Fact, n.Changes, ofAccount(r, cfg.Ledger.Changes))
-	read(r.ctx, r, "efficacy", &f.Efficacy, n.Efficacy, ofAccount(r, cfg.Ledger.Efficacy))
-	read(r.ctx, r, "triage of all attacks", &f.Triages, n.Triages, ofAccount(r, cfg.Triage.AllTriage))
-	read(r.ctx, r, "mutes", &f.Mutes.Fact, n.Mutes, ofAccount(r, cfg.Triage.Mutes))
-	read(r.ctx, r, "account context", &f.Context, n.Context, ofAccount(r, cfg.Contexts.AccountContext))
-	read(r.ctx, r, "approval requests", &f.Approvals.Fact, n.Approvals, ofAccount(r, cfg.Approvals.Requests))
-	read(r.ctx, r, "storms", &f.Storms.Fact, n.Storms, ofAccount(r, cfg.Storms.Storms))
-	read(r.ctx, r, "attacks in storms", &f.InStorms, n.InStorms, r.inStorms)
-	read(r.ctx, r, "grouped attacks", &f.Grouped, n.Grouped, func(ctx context.Context) (map[string][]record.GroupedAttack, error) {
-		return r.grouped(ctx, n.Grouped)
-	})
-	read(r.ctx, r, "outages", &f.Outages.Fact, n.Outages, with(r, n.Outages, cfg.History.Outages))
-	read(r.ctx, r, "audit log", &f.Audit.Fact, n.Audit, with(r, n.Audit, cfg.Audit.Entries))
-	read(r.ctx, r, "permission loss", &f.PermissionLoss, n.PermissionLoss, ofAccount(r, cfg.Permissions.PermissionLoss))
-	read(r.ctx, r, "drill", &f.Drill, n.Drill, ofAccount(r, cfg.Drills.Drill))
-	read(r.ctx, r, "replicas", &f.Replicas, n.Replicas, cfg.Drills.Serving)
+	read(r, "known attacks", &f.Stored, n.Stored, with(r, "", cfg.Attacks.FindAttacks))
+	read(r, "changes", &f.Changes.Fact, n.Changes, ofAccount(r, cfg.Ledger.Changes))
+	read(r, "efficacy", &f.Efficacy, n.Efficacy, ofAccount(r, cfg.Ledger.Efficacy))
+	read(r, "triage of all attacks", &f.Triages, n.Triages, ofAccount(r, cfg.Triage.AllTriage))
+	read(r, "mutes", &f.Mutes.Fact, n.Mutes, ofAccount(r, cfg.Triage.Mutes))
+	read(r, "account context", &f.Context, n.Context, ofAccount(r, cfg.Contexts.AccountContext))
+	read(r, "approval requests", &f.Approvals.Fact, n.Approvals, ofAccount(r, cfg.Approvals.Requests))
+	read(r, "storms", &f.Storms.Fact, n.Storms, ofAccount(r, cfg.Storms.Storms))
+	read(r, "attacks in storms", &f.InStorms, n.InStorms, r.inStorms)
+	read(r, "grouped attacks", &f.Grouped, n.Grouped, with(r, n.Grouped, r.grouped))
+	read(r, "outages", &f.Outages.Fact, n.Outages, with(r, n.Outages, cfg.History.Outages))
+	read(r, "audit log", &f.Audit.Fact, n.Audit, with(r, n.Audit, cfg.Audit.Entries))
+	read(r, "permission loss", &f.PermissionLoss, n.PermissionLoss, ofAccount(r, cfg.Permissions.PermissionLoss))
+	read(r, "drill", &f.Drill, n.Drill, ofAccount(r, cfg.Drills.Drill))
+	read(r, "replicas", &f.Replicas, n.Replicas, cfg.Drills.Serving)
 }
 
 // ofAttack reads what is stored of one attack.
 func (r *reading) ofAttack(n call.Needs) {
 	f, cfg := r.facts, r.cfg
-	read(r.ctx, r, "known attack", &f.Known, n.Known, found(r, n.Known, cfg.Attacks.KnownAttack))
-	read(r.ctx, r, "triage", &f.Triage, n.Triage, with(r, n.Triage, cfg.Triage.TriageOf))
-	read(r.ctx, r, "evidence", &f.Evidence, n.Evidence, found(r, n.Evidence, cfg.History.Evidence))
-	read(r.ctx, r, "last observation", &f.Observation, n.Observation, found(r, n.Observation, cfg.History.LastObservation))
-	read(r.ctx, r, "states", &f.States, n.States, with(r, n.States, cfg.States.StatesOf))
-	read(r.ctx, r, "routing", &f.Routing, n.Routing, func(ctx context.Context) (call.Routing, error) {
+	read(r, "known attack", &f.Known, n.Known, found(r, n.Known, cfg.Attacks.KnownAttack))
+	read(r, "triage", &f.Triage, n.Triage, with(r, n.Triage, cfg.Triage.TriageOf))
+	read(r, "evidence", &f.Evidence, n.Evidence, found(r, n.Evidence, cfg.History.Evidence))
+	read(r, "last observation", &f.Observation, n.Observation, found(r, n.Observation, cfg.History.LastObservation))
+	read(r, "states", &f.States, n.States, with(r, n.States, cfg.States.StatesOf))
+	read(r, "routing", &f.Routing, n.Routing, func(ctx context.Context) (call.Routing, error) {
 		return cfg.Router.Routing(ctx, r.account.Name, *n.Routing)
 	})
 }
 
 // fromHere reads what Slack and this process know.
 func (r *reading) fromHere(n call.Needs) {
-	read(r.ctx, r, "rights", &r.facts.Rights, n.Rights, func(ctx context.Context) (call.Rights, error) {
+	read(r, "rights", &r.facts.Rights, n.Rights, func(ctx context.Context) (call.Rights, error) {
 		return r.rights(ctx, n.Rights, []*call.Account{r.account})[r.account.Name], nil
 	})
-	read(r.ctx, r, "card links", &r.facts.CardLinks, n.CardLinks, func(ctx context.Context) (map[string]string, error) {
+	read(r, "card links", &r.facts.CardLinks, n.CardLinks, func(ctx context.Context) (map[string]string, error) {
 		return r.cfg.Cards.CardLinks(ctx, r.account.Name, n.CardLinks), nil
 	})
-	read(r.ctx, r, "health", &r.facts.Health, n.Health, func(context.Context) (f call.Found[call.PollHealth], _ error) {
+	read(r, "health", &r.facts.Health, n.Health, func(context.Context) (f call.Found[call.PollHealth], _ error) {
 		f.Value, f.Ok = r.cfg.Polling.Health(r.account.Name)
 		return f, nil
 	})
 }
 
 // grouped reads what storms grouped.
-func (r *reading) grouped(ctx context.Context, storms []string) (all map[string][]record.GroupedAttack, err error) {
+func (r *reading) grouped(
+	ctx context.Context, account string, storms []string,
+) (all map[string][]record.GroupedAttack, err error) {
 	all = map[string][]record.GroupedAttack{}
 	for _, storm := range storms {
-		if all[storm], err = r.cfg.Storms.Grouped(ctx, r.account.Name, storm); err != nil {
+		if all[storm], err = r.cfg.Storms.Grouped(ctx, account, storm); err != nil {
 			return all, err
 		}
 	}
@@ -327,7 +337,7 @@ func (r *reading) inStorms(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	in := map[string]bool{}
-	grouped, err := r.grouped(ctx, active)
+	grouped, err := r.grouped(ctx, r.account.Name, active)
 	for _, all := range grouped {
 		for _, g := range all {
 			in[g.ID] = !g.Own

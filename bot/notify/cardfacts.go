@@ -66,18 +66,13 @@ func (f facts) situation() call.Situation {
 	_, muted := policy.Muted(f.details.Context.Mutes, f.shown.Attack, f.now)
 	id := record.AttackID(f.account.Name, f.shown.Attack.ID)
 	s := call.Situation{
-		Account: f.account.Account, Policy: f.policy.With(f.details.Context.Guarded()), ID: id, Attack: f.shown.Attack, Storm: f.shown.Storm, AccountChanges: f.details.Changes,
+		Account: f.account.Account, Policy: f.policy.With(f.details.Context.Guarded()), ID: id, Attack: f.shown.Attack, Storm: f.shown.Storm,
 		Efficacy: f.details.Efficacy, Context: f.details.Context,
 		Quiet: f.shown.Quiet, Outage: f.details.Outage, Triage: f.details.Triage, Now: f.now,
-	}.As(f.shown)
+	}.As(f.shown).Made(f.details.Changes)
 	s.FiguresAt, s.Late, s.StaleFor = compare.FiguresAt(f.shown, f.details.LastGood, muted), f.late(), f.behind()
 	s.Runbook, s.Pager, s.SharedChannel = cmp.Or(f.runbooks[s.Attack.Type], f.runbooks["*"]), f.pager(muted), f.shared
 	s.Reposted, s.Uneditable = record.Reposted(f.details.Card.Delivery)
-	for _, ch := range slices.Backward(f.details.Changes) { // the newest first; a card reads downwards
-		if ch.AttackID == id && ch.Parent() == "" {
-			s.Changes = append(s.Changes, ch)
-		}
-	}
 	if f.account.Settings != nil {
 		s.Entries, s.Rules = efficacy.Overlay(f.settings.Entries, f.settings.Rules, f.details.Changes, f.settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Lasts(s.Now) })

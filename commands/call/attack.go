@@ -123,6 +123,17 @@ func (s Situation) As(shown record.AttackState) Situation {
 	return s
 }
 
+// Made is the situation with the account's changes, the newest first.
+func (s Situation) Made(all []record.Change) Situation {
+	s.AccountChanges = all
+	for _, ch := range slices.Backward(all) { // a card reads downwards
+		if ch.AttackID == s.ID && ch.Parent() == "" {
+			s.Changes = append(s.Changes, ch)
+		}
+	}
+	return s
+}
+
 // Suggestion is a button: what it runs is the line that a person could have typed.
 type Suggestion struct {
 	Label   string // short: a phone shows about 30 characters

@@ -29,7 +29,7 @@ type Facts struct {
 	Mutes          List[record.Mute]              // some may be over
 	Context        Fact[record.AccountContext]
 	Storms         List[record.StormSeen]
-	InStorms       Fact[map[string]bool]                   // attacks for which the card of a storm stands that goes on, or whose attacks do
+	InStorms       Fact[map[string]bool]                   // for which the card of a storm stands that is active
 	Grouped        Fact[map[string][]record.GroupedAttack] // what storms grouped, by their ids; the latest hit first
 	Outages        List[record.Outage]                     // the oldest first
 	Audit          List[record.AuditEntry]                 // the newest first
@@ -150,9 +150,6 @@ func (f Fact[T]) Asked() string { return f.asked }
 
 // List is a fact that is a list.
 type List[T any] struct{ Fact[[]T] }
-
-// ListOf is a list that somebody has at hand.
-func ListOf[T any](all ...T) List[T] { return List[T]{Known(all)} }
 
 // Get is a list that its caller may alter, or why it is unknown.
 func (l List[T]) Get() ([]T, error) {

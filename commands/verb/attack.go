@@ -85,13 +85,8 @@ func situation(c *call.Call, k record.KnownAttack) (call.Situation, error) {
 	known, noEfficacy := c.Facts.Efficacy.Get()
 	states, noStates := c.Facts.States.Get()
 	s := call.Situation{
-		Account: c.Account, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Triage: c.Facts.Triage.Value, Now: c.Now,
-	}.As(states[k.ID])
-	for _, ch := range slices.Backward(changes) { // the newest first; a card reads downwards
-		if ch.AttackID == k.ID && ch.Parent() == "" {
-			s.Changes = append(s.Changes, ch)
-		}
-	}
+		Account: c.Account, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, Efficacy: known, Triage: c.Facts.Triage.Value, Now: c.Now,
+	}.As(states[k.ID]).Made(changes)
 	entries, noEntries := c.Facts.Entries.Get()
 	rules, noRules := c.Facts.Rules.Get()
 	if noEntries == nil && noRules == nil {
