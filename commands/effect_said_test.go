@@ -87,7 +87,7 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	}
 	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{Mixed: hitsUntil(4, time.Minute)}), allowed), "Likely: 203.0.113.0/24 is on the allowlist")
 	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{}), func(s *call.Situation) {
-		conditions := []apiclient.Condition{{Type: "equal", Point: []any{"instance"}, Value: "4"}}
+		conditions := []apiclient.Condition{{Type: "equal", Point: apiclient.Part{"instance"}, Value: "4"}}
 		s.Rules = append(s.Rules, apiclient.Rule{ID: 9, Type: apiclient.RuleMode, Mode: apiclient.ModeOff, Conditions: conditions})
 	}), "Likely: the mode of Shop is off: nothing is blocked there")
 

@@ -16,40 +16,40 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-func is(value string, point ...any) apiclient.Condition {
+func is(value string, point ...string) apiclient.Condition {
 	return apiclient.Condition{Type: "equal", Value: value, Point: point}
 }
 
-func absent(point ...any) apiclient.Condition {
+func absent(point ...string) apiclient.Condition {
 	return apiclient.Condition{Type: "absent", Point: point}
 }
 
 // What is typed, said, sent, listed and written down for each form of a place.
 func TestPlacesThatAreTyped(t *testing.T) {
 	t.Parallel()
-	host := apiclient.Condition{Type: "iequal", Value: "shop.example.com", Point: []any{"header", "HOST"}}
+	host := apiclient.Condition{Type: "iequal", Value: "shop.example.com", Point: apiclient.Part{"header", "HOST"}}
 	for typed, want := range map[string]struct {
 		place, listed, line string
 		conditions          []apiclient.Condition
 	}{
 		"/my/api/**": {"every path below /my/api/ on every host, every application", "for every host, path begins /my/api/", "/my/api/**/*.*",
-			[]apiclient.Condition{is("my", "path", 0), is("api", "path", 1)}},
+			[]apiclient.Condition{is("my", "path", "0"), is("api", "path", "1")}},
 		"/my/api/**/*.* app=Shop": {"every path below /my/api/ on every host, Shop only", "for every host, path begins /my/api/, Shop", "/my/api/**/*.* app=4",
-			[]apiclient.Condition{is("my", "path", 0), is("api", "path", 1), is("4", "instance")}},
+			[]apiclient.Condition{is("my", "path", "0"), is("api", "path", "1"), is("4", "instance")}},
 		"post /login": {"exactly POST /login on every host, every application", "for POST /login on every host", "POST /login",
-			[]apiclient.Condition{is("POST", "method"), is("login", "action_name"), absent("action_ext"), absent("path", 0)}},
+			[]apiclient.Condition{is("POST", "method"), is("login", "action_name"), absent("action_ext"), absent("path", "0")}},
 		"/**":       {"every path on every host, every application", "everywhere", "/**/*.*", nil},
 		"/** app=4": {"every path on every host, Shop only", "for Shop", "/**/*.* app=4", []apiclient.Condition{is("4", "instance")}},
 		"shop.example.com/x/*": {"every path without an extension one level below /x/ on shop.example.com, every application", "for every path without an extension one level below /x/ on shop.example.com", "shop.example.com/x/*",
-			[]apiclient.Condition{host, is("x", "path", 0), absent("path", 1), absent("action_ext")}},
+			[]apiclient.Condition{host, is("x", "path", "0"), absent("path", "1"), absent("action_ext")}},
 		"shop.example.com/x/*.*": {"every path one level below /x/ on shop.example.com, every application", "for every path one level below /x/ on shop.example.com", "shop.example.com/x/*.*",
-			[]apiclient.Condition{host, is("x", "path", 0), absent("path", 1)}},
+			[]apiclient.Condition{host, is("x", "path", "0"), absent("path", "1")}},
 		"GET shop.example.com/**/*.php": {"GET to every .php path below / on shop.example.com, every application", "for GET to every .php path below / on shop.example.com", "GET shop.example.com/**/*.php",
 			[]apiclient.Condition{host, is("GET", "method"), is("php", "action_ext")}},
 		"shop.example.com/**/login": {`every path named "login" below / on shop.example.com, every application`, `for every path named "login" below / on shop.example.com`, "shop.example.com/**/login",
 			[]apiclient.Condition{host, is("login", "action_name"), absent("action_ext")}},
 		"shop.example.com/a/b.* app=4": {`every path named "b", with any extension or none, one level below /a/ on shop.example.com, Shop only`, `for every path named "b", with any extension or none, one level below /a/ on shop.example.com, Shop`, "shop.example.com/a/b.* app=4",
-			[]apiclient.Condition{host, is("4", "instance"), is("a", "path", 0), absent("path", 1), is("b", "action_name")}},
+			[]apiclient.Condition{host, is("4", "instance"), is("a", "path", "0"), absent("path", "1"), is("b", "action_name")}},
 	} {
 		t.Run(typed, func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +107,7 @@ func TestARuleForEveryHostNeedsApproval(t *testing.T) {
 	require.NoError(t, err)
 	rule := w.theRule("vpatch")
 	require.Equal(t, "any", rule.AttackType)
-	require.True(t, apiclient.SameConditions([]apiclient.Condition{is("my", "path", 0), is("api", "path", 1), is("4", "instance")}, rule.Conditions))
+	require.True(t, apiclient.SameConditions([]apiclient.Condition{is("my", "path", "0"), is("api", "path", "1"), is("4", "instance")}, rule.Conditions))
 	require.Contains(t, textOf(w.reads(eve, "rules")), "vpatch blocks every request that has header.HOST, for every host, path begins /my/api/, Shop, made by wafbot")
 }
 

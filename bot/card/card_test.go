@@ -56,7 +56,7 @@ func situation(a apiclient.Attack) call.Situation {
 	return call.Situation{
 		Account: account, Policy: guards, ID: record.AttackID("acme", a.ID), Attack: a, ListsReadAt: now.Add(-30 * time.Second), Now: now,
 		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
-			{Type: "equal", Value: "4", Point: []any{"instance"}},
+			{Type: "equal", Value: "4", Point: apiclient.Part{"instance"}},
 		}}},
 	}
 }

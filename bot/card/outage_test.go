@@ -109,7 +109,7 @@ func rendered(t *testing.T, msg Message) string {
 // switched is a mode that should have returned five minutes ago.
 func switched() record.Change {
 	rule := func(id int64, mode string) *apiclient.Rule {
-		return &apiclient.Rule{ID: id, Type: apiclient.RuleMode, Mode: mode, Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: []any{"instance"}}}}
+		return &apiclient.Rule{ID: id, Type: apiclient.RuleMode, Mode: mode, Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: apiclient.Part{"instance"}}}}
 	}
 	return record.Change{
 		ID: "cm8t2wq1z", Account: "acme", Line: record.Line{Name: "mode", Words: []string{"4", "block"}}, Does: "Switch Shop to block for 2 h", Actor: anna(),

@@ -35,7 +35,7 @@ var floors = []floor{
 	{"internal/metrics", []string{"internal/delay", "internal/version"}, "what is measured is named in one place, which knows nothing of how it comes about", nil},
 	{"internal/nearest", nil, "it knows words alone: the grammar and the configuration ask which one was meant", nil},
 	{"internal/text", nil, "text that is safe by construction is used everywhere, so it stands below everything", nil},
-	{"apiclient", []string{"internal/delay", "internal/text"}, "only this package knows the service's JSON, and it knows nothing of what wafbot does with it", nil},
+	{"apiclient", nil, "only this package knows the service's JSON, and it knows nothing of what wafbot does with it", nil},
 	{"internal/record", []string{"apiclient", "internal/text"}, "records and events are values: they read and write nothing", nil},
 
 	{"commands/refusal", base, "an answer other than done is the same for every command", nil},
