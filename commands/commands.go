@@ -12,6 +12,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/verb"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
@@ -53,7 +54,7 @@ type Config struct {
 // changes the service and the store, and records.
 type Runner struct {
 	cfg      *Config
-	accounts map[string]*call.Account // by name
+	accounts map[string]*config.Account // by name
 	loader   *loader
 	executor *executor
 	recorder *recorder
@@ -64,7 +65,7 @@ func New(cfg Config) *Runner {
 	cfg = withDefaults(cfg)
 	cfg.Commands = verb.All()
 	countFromZero(cfg)
-	r := &Runner{cfg: &cfg, accounts: map[string]*call.Account{}, recorder: newRecorder(&cfg)}
+	r := &Runner{cfg: &cfg, accounts: map[string]*config.Account{}, recorder: newRecorder(&cfg)}
 	for _, a := range cfg.Accounts {
 		r.accounts[a.Name] = a
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -34,7 +34,7 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 		d.known = r.cfg.Clocks.Known(account) // before the time is read by which something would end
 		now := r.cfg.now(account)
 		switch {
-		case r.accounts[account].Policy.ChangesNow() != policy.ChangesOn:
+		case r.cfg.PolicyOf(r.accounts[account]).ChangesNow() != config.ChangesOn:
 			if !warned {
 				r.cfg.Log.WarnContext(ctx, "changes are not on: what was made for a time before is not ended", "account", account)
 			}
@@ -275,7 +275,7 @@ func (d dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 // withinPolicy is the change as wafbot may prolong it by what the policy says now, which may be less than when it was made.
 func (d dueChecker) withinPolicy(ch record.Change) record.Change {
 	if !ch.Renew.IsZero() {
-		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.accounts[ch.Account].Policy.Renew))
+		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.accounts[ch.Account].Policy.RenewWhileActive))
 	}
 	return ch
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -146,7 +146,7 @@ func TestJudging(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, withoutApproval(policy.ApproveBroad))
+			w := newWorld(t, withoutApproval(config.ApproveBroad))
 			x := w.watcher()
 			x.grows(1, func(int64) apiclient.Attack { return c.is(x, 0) })
 			ch := w.insists(ann, c.line)

@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -286,7 +286,7 @@ func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
 	full.Only(t)
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
+	w := newWorld(t, withoutApproval(config.ApproveBroad, config.ApproveAllow, config.ApproveRulesEverywhere))
 	x := w.watcher()
 	for line, why := range map[string]string{
 		"deny proxy:TOR":                      "the service doesn't list which sources are of that kind",

@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -40,7 +41,7 @@ func sideBySide[T, R any](items []T, atOnce int, do func(T) R) []R {
 // loader reads all that commands work on: from the service, the store, Slack and this process.
 type loader struct {
 	cfg      *Config
-	accounts map[string]*call.Account // by name
+	accounts map[string]*config.Account // by name
 }
 
 // How long a fact of the service is waited for, where nothing is changed: one account whose service hangs must not keep
@@ -163,7 +164,7 @@ type reading struct {
 	ctx      context.Context
 	brief    context.Context
 	patience time.Duration
-	account  *call.Account
+	account  *config.Account
 	facts    *call.Facts
 }
 
@@ -299,7 +300,7 @@ func (r *reading) ofAttack(n call.Needs) {
 // fromHere reads what Slack and this process know.
 func (r *reading) fromHere(n call.Needs) {
 	read(r, "rights", &r.facts.Rights, n.Rights, func(ctx context.Context) (call.Rights, error) {
-		return r.rights(ctx, n.Rights, []*call.Account{r.account})[r.account.Name], nil
+		return r.rights(ctx, n.Rights, []*config.Account{r.account})[r.account.Name], nil
 	})
 	read(r, "card links", &r.facts.CardLinks, n.CardLinks, func(ctx context.Context) (map[string]string, error) {
 		return r.cfg.Cards.CardLinks(ctx, r.account.Name, n.CardLinks), nil

@@ -28,7 +28,7 @@ func manyAccounts(unread int) func(*commands.Config) {
 		for i := range 299 {
 			one := *c.Accounts[0]
 			one.Name = fmt.Sprintf("shop-%03d", i)
-			one.Roles.Terminal = nil
+			one.Policy.Terminal = nil
 			c.Accounts = append(c.Accounts, &one)
 			c.Services[one.Name] = c.Services["acme"]
 			if i < unread {

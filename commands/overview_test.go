@@ -12,9 +12,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -61,7 +61,7 @@ func TestStatusShowsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 		c.Cards = links(func(_ context.Context, account string, attacks []string) map[string]string {
 			return map[string]string{attacks[0]: "https://slack.example/" + account + "/" + attacks[0]}
 		})
-		broken := source("our CDN", policy.DenyNever, "192.0.2.0/24")
+		broken := source("our CDN", config.DenyNever, "192.0.2.0/24")
 		broken.File, broken.Broken = "cdn.txt", "no such file"
 		sources(broken)(c)
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -53,7 +53,7 @@ func TestPlacesThatAreTyped(t *testing.T) {
 	} {
 		t.Run(typed, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, withoutApproval(policy.ApproveRulesEverywhere))
+			w := newWorld(t, withoutApproval(config.ApproveRulesEverywhere))
 			ch := w.does(ann, "patch "+typed+" type=sqli part=get.q for=2h")
 			require.Equal(t, "Patch "+want.place+", field q, SQL injection only for 2 h", ch.Does)
 			line, err := grammar.Parse("patch " + want.line + " for=2h part=get.q type=sqli")
@@ -76,7 +76,7 @@ func TestPlacesThatAreTyped(t *testing.T) {
 
 func TestPlacesThatCanNotBeSaid(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveRulesEverywhere))
+	w := newWorld(t, withoutApproval(config.ApproveRulesEverywhere))
 	for place, words := range map[string]string{
 		"shop.example.com/a/*/b": "stands for a whole last segment", "shop.example.com/a/**/b/c": "stands for a whole last segment", "shop.example.com/a*": "stands for a whole last segment",
 		"*/my/api/**": "or be left out for every host", "/my/api?x=1": "must not hold a query",
@@ -113,7 +113,7 @@ func TestARuleForEveryHostNeedsApproval(t *testing.T) {
 
 func TestAPartThatIsClosed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(config.ApproveBlockPath))
 	ch := w.anyway(root, "patch POST shop.example.com/login type=any part=post.form_urlencoded.login for=1h")
 	require.Equal(t, "Block POST shop.example.com/login on every application for 1 h: every request that has field login is blocked", ch.Does)
 	require.Equal(t, "patch POST shop.example.com/login for=1h part=post.form_urlencoded.login type=any", ch.Line.String())
@@ -124,7 +124,7 @@ func TestAPartThatIsClosed(t *testing.T) {
 func TestAPatchOfManyPathsEndsByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t, withoutApproval(policy.ApproveRulesEverywhere))
+		w := newBubble(t, withoutApproval(config.ApproveRulesEverywhere))
 		ch := w.does(ann, "patch /my/api/** type=sqli part=get.q for=1h")
 		runDue(t, w, ch.Until.Sub(w.clock())+3*time.Second)
 		require.Empty(t, w.rules("vpatch"))
@@ -161,7 +161,7 @@ func TestConditionsOfOthersAreShownToTheLetter(t *testing.T) {
 // Two changes of one set of conditions wait for each other, however its path is typed.
 func TestPlacesAreClaimedByTheirConditions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveRulesEverywhere))
+	w := newWorld(t, withoutApproval(config.ApproveRulesEverywhere))
 	level := w.does(ann, "patch /x/*.* type=sqli part=get.q")
 	short, long := w.does(ann, "patch /x/** type=sqli part=get.q"), w.does(ann, "patch /x/**/*.* type=xss part=get.q")
 	require.True(t, record.Overlap(short.Targets(), long.Targets()))

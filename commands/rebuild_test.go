@@ -15,8 +15,8 @@ import (
 	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -97,7 +97,7 @@ func TestWhatIsInForceIsRebuilt(t *testing.T) {
 
 func TestWhatStandsOnTheListsIsRebuilt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveAllow))
+	w := newWorld(t, withoutApproval(config.ApproveAllow))
 	id := w.attackOn("/login")
 	deny := w.does(ann, "deny 192.0.2.1 192.0.2.2 attack="+id+" for=3h")
 	gray := w.does(bob, "gray 192.0.2.3 app=Shop reason=why")

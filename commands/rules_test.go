@@ -11,8 +11,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 )
 
 const loginConditions = `{"type":"iequal","value":"shop.example.com","point":["header","HOST"]},{"type":"absent","value":null,"point":["path",0]},` +
@@ -170,7 +170,7 @@ func TestDeleteRuleOfAMode(t *testing.T) {
 
 func TestDeleteRuleInDryRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
 	inv := w.asks(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID))
 	inv.Anyway = true
 	res, err := w.do(inv)

@@ -8,6 +8,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -89,7 +90,7 @@ func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 	}
 	c := &call.Call{
 		Setup: r.cfg.Setup, Facts: &call.Facts{}, Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""),
-		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), Policy: policy.Defaults(),
+		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), Policy: policy.Policy{Policy: config.DefaultPolicy()},
 	}
 	r.cfg.tellTime(c, r.cfg.Clocks.Now())
 	return &job{changes: cmd.DoesChange(inv.Line), Call: c}, nil
@@ -111,7 +112,7 @@ func (r *Runner) command(l *record.Line) (*call.Command, error) {
 }
 
 // accountOf is the account that a line names, else the only one, else the one of the place where it was asked; nil if none of these.
-func (r *Runner) accountOf(named, place string) *call.Account {
+func (r *Runner) accountOf(named, place string) *config.Account {
 	switch {
 	case named != "":
 		return r.accounts[named]
@@ -188,7 +189,7 @@ func (r *Runner) carryOut(ctx context.Context, c *job) (res call.Result, err err
 
 // requireNotOff refuses all changes of the service where the configuration switches them off.
 func requireNotOff(c *job) error {
-	if c.Cmd.Plan == nil || c.Policy.ChangesNow() != policy.ChangesOff {
+	if c.Cmd.Plan == nil || c.Policy.ChangesNow() != config.ChangesOff {
 		return nil
 	}
 	return refusal.Guarded(text.New("changes are switched off (", text.Code("policy.changes: off"), ")"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -70,7 +71,7 @@ func (cfg *Config) tellTime(c *call.Call, now time.Time) {
 }
 
 // tellTimeOn sets what time it is for a call on an account.
-func (cfg *Config) tellTimeOn(c *call.Call, a *call.Account, now time.Time) {
+func (cfg *Config) tellTimeOn(c *call.Call, a *config.Account, now time.Time) {
 	at := cfg.onService(a.Name, now)
 	c.Times[a.Name] = at
 	if c.Account != a {

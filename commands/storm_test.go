@@ -13,8 +13,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -209,7 +209,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	w := newWorld(t)
 	storm := w.storeStorm(40, 4)
 	seen := w.seenStorm()
-	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Accounts[0].Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), ListsReadAt: w.clock()}
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.PolicyOf(w.cfg.Accounts[0]), ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), ListsReadAt: w.clock()}
 	offered := advice.Advise(s)
 	require.Equal(t, []string{"Deny 203.0.113.7"}, labels(offered), "what is blocked needs no denial")
 	require.Equal(t, "203.0.113.7 on all applications for 4 h, usually within 1 min. It is in all 4 that get through. Everyone behind this address is blocked. "+
@@ -222,7 +222,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 		note   string
 	}{
 		"own CDN": {func(s *call.Situation, _ *record.Storm) {
-			s.Policy.Sources = func() []policy.Source { return []policy.Source{source("our CDN", "", "203.0.113.0/24")} }
+			s.Policy.Sources = func() []config.Source { return []config.Source{source("our CDN", "", "203.0.113.0/24")} }
 		}, []string{}, "203.0.113.7 is our CDN: wafbot never denies it"},
 		"allowlisted": {func(s *call.Situation, _ *record.Storm) {
 			s.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{apiclient.AllApps}}}
@@ -235,7 +235,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 			storm.Behind = []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, In: 4, InAll: 4}}
 		}, []string{"Deny top source"}, ""},
 		"only watched":     {func(_ *call.Situation, storm *record.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{}, "can block, so it would stop nothing"},
-		"changes off":      {func(s *call.Situation, _ *record.Storm) { s.Policy.Changes = policy.ChangesOff }, []string{}, "Changes are switched off"},
+		"changes off":      {func(s *call.Situation, _ *record.Storm) { s.Policy.Changes = config.ChangesOff }, []string{}, "Changes are switched off"},
 		"nothing through":  {func(_ *call.Situation, storm *record.Storm) { storm.Through, storm.Behind = nil, nil }, []string{}, ""},
 		"no source listed": {func(_ *call.Situation, storm *record.Storm) { storm.Behind = nil }, []string{}, "No one deny stops this."},
 		"one path": {func(s *call.Situation, storm *record.Storm) {
@@ -255,7 +255,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 func TestTheButtonThatShowsWhatGetsThrough(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "", 1: "List it: attacks", 4: "List the 4: attacks", 877: "List the 877: attacks"} {
-		s := call.Situation{Account: &call.Account{Name: "acme"}, Storm: &record.Storm{UnblockedCount: n, Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: n}}}
+		s := call.Situation{Account: &config.Account{Name: "acme"}, Storm: &record.Storm{UnblockedCount: n, Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: n}}}
 		shown := ""
 		for _, b := range advice.ShowUnblocked(s) {
 			shown += b.Label + ": " + b.Line.Name

@@ -127,7 +127,7 @@ func newFlood(b *testing.B, known int) *flood {
 	c, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: "s3cret", ClientID: 5})
 	require.NoError(b, err)
 	store := fixedStore{poller.State{LastGood: time.Now(), FirstStart: time.Now()}}
-	s.own = poller.New(poller.Config{Account: "acme", API: c, Store: store, Notifier: s, Channel: "C0"})
+	s.own = poller.New(poller.Config{Account: accountOf("acme", "C0"), API: c, Store: store, Notifier: s})
 	s.careless = carelessPoller{url: server.URL, known: map[string]bool{}}
 	s.add(known, 0)
 	for range 2 { // the second is no sweep

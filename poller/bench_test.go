@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -146,7 +147,9 @@ func (s *still) poller(t testing.TB, api poller.API) *poller.Poller {
 			r.Attacks[a.ID] = shown
 		}
 	}
-	return poller.New(poller.Config{Account: "acme", API: api, Store: fixedStore{r}, Notifier: fixedStore{}, Channel: "C0", Routes: []poller.Route{}})
+	account := accountOf("acme", "C0")
+	account.Routes = []config.Route{}
+	return poller.New(poller.Config{Account: account, API: api, Store: fixedStore{r}, Notifier: fixedStore{}})
 }
 
 // fixedStore is a store that costs nothing.

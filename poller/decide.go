@@ -103,7 +103,7 @@ func (d *decision) judge(o compare.Observation) {
 
 // overBefore reports whether an attack was over at the account's first start, when everything that went on got a card.
 func (d *decision) overBefore(o compare.Observation) bool {
-	return !o.Attack.Last.IsZero() && d.st.firstStart.Sub(o.Attack.Last) >= d.cfg.OngoingFor
+	return !o.Attack.Last.IsZero() && d.st.firstStart.Sub(o.Attack.Last) >= d.cfg.Account.OngoingFor
 }
 
 // firstStart adds the one event of an account's first poll, of all that was found, also by the parts that were settled
@@ -139,7 +139,7 @@ func (d *decision) firstStart() {
 // yet to be notified.
 func deletable(cfg *Config, st *state, snap snapshot, r result) (ids []string) {
 	d := &decision{cfg: cfg, st: st, snap: snap, out: r}
-	edge := snap.at.Add(-2 * cfg.Lookback)
+	edge := snap.at.Add(-2 * cfg.Account.Lookback)
 	ids = d.deletableStorms(edge)
 	for id, seen := range st.records {
 		if r.suppressed[id] || snap.at.Sub(d.attack(id).ObservedAt) < keptAfterEvent {

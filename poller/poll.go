@@ -86,7 +86,7 @@ func (p *Poller) load(ctx context.Context) error {
 	if p.loaded {
 		return nil
 	}
-	stored, err := p.cfg.Store.Load(ctx, p.cfg.Account)
+	stored, err := p.cfg.Store.Load(ctx, p.cfg.Account.Name)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	p.st.apply(snap, *res)
 	p.mu.Unlock()
 	if len(res.Events) > 0 {
-		p.cfg.Notifier.Notify(p.cfg.Account, res.Events)
+		p.cfg.Notifier.Notify(p.cfg.Account.Name, res.Events)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (p *Poller) save(ctx context.Context, u Update) error {
 	if u.empty() && u.LastGood.Sub(p.st.saved).Abs() < saveEvery {
 		return nil
 	}
-	if err := p.cfg.Store.Save(ctx, p.cfg.Account, u); err != nil {
+	if err := p.cfg.Store.Save(ctx, p.cfg.Account.Name, u); err != nil {
 		return err
 	}
 	p.st.saved = u.LastGood
@@ -163,7 +163,7 @@ func (p *Poller) observe(ctx context.Context, snap snapshot) {
 		return
 	}
 	d.Settings = p.Settings()
-	p.cfg.Observer.Observe(ctx, p.cfg.Account, d)
+	p.cfg.Observer.Observe(ctx, p.cfg.Account.Name, d)
 }
 
 // mutes reads once what is muted, when decide first needs it. Most polls find no event.
@@ -174,7 +174,7 @@ func (p *Poller) mutes(ctx context.Context) func(apiclient.Attack) bool {
 
 func (p *Poller) muted(ctx context.Context) func(apiclient.Attack) bool {
 	if p.cfg.Preferences != nil {
-		muted, err := p.cfg.Preferences.Muted(ctx, p.cfg.Account)
+		muted, err := p.cfg.Preferences.Muted(ctx, p.cfg.Account.Name)
 		if err == nil {
 			return muted
 		}
@@ -219,7 +219,7 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 		return
 	}
 	h := p.health
-	least := max(outageAfter*p.cfg.Interval, leastOutage)
+	least := max(outageAfter*p.cfg.Account.PollInterval, leastOutage)
 	if kind == apiclient.Unauthenticated || kind == apiclient.Forbidden { // for good, until a person fixes it
 		least = leastOutage
 	}
@@ -257,6 +257,6 @@ func (p *Poller) alarm(ctx context.Context, u Update) bool {
 		p.cfg.Log.Error("what is wrong can't be saved yet, so no one is notified", "err", err)
 		return false
 	}
-	p.cfg.Notifier.Notify(p.cfg.Account, u.Events)
+	p.cfg.Notifier.Notify(p.cfg.Account.Name, u.Events)
 	return true
 }

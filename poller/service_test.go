@@ -1,6 +1,7 @@
 package poller_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
 )
@@ -242,7 +244,7 @@ type account struct {
 	muted    func(context.Context) (func(apiclient.Attack) bool, error) // nil: nothing is
 	observed func(context.Context, poller.PollDelta)                    // nil: nothing is
 	storm    storm.Config
-	routes   []poller.Route
+	routes   []config.Route
 	interval time.Duration
 	limits   poller.Limits
 }
@@ -292,5 +294,17 @@ func (a *account) Now() time.Time {
 
 // start is a poller as after a start of the process: it knows what the store holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes, Interval: a.interval, Limits: a.limits})
+	account := accountOf(a.name, "C0")
+	account.Storm, account.Routes, account.PollInterval = a.storm.Storm, a.routes, cmp.Or(a.interval, account.PollInterval)
+	return poller.New(poller.Config{
+		Account: account, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Log: a.log, Preferences: a, Observer: a,
+		StormEnds: a.storm.EndsAfter, Limits: a.limits,
+	})
+}
+
+// accountOf is an account with nothing but its defaults, in which no attacks are a storm.
+func accountOf(name, channel string) *config.Account {
+	account := config.DefaultAccount()
+	account.Name, account.Channel, account.Storm = name, channel, config.Storm{}
+	return &account
 }

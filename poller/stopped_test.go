@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // result is a record of a mitigation at work against the attacks of these tests: its hits began with the second of that many minutes after noon.
@@ -29,7 +29,7 @@ func (a *account) says(denied string) headline.State {
 	}
 	return headline.Of(call.Situation{
 		Quiet:   s.Quiet,
-		Account: &call.Account{OngoingFor: 15 * time.Minute}, ID: "a1", Attack: s.Attack, Paused: s.Paused, Stopped: stopped, ResumedAt: s.ResumedAt, Severity: s.Severity,
+		Account: &config.Account{OngoingFor: 15 * time.Minute}, ID: "a1", Attack: s.Attack, Paused: s.Paused, Stopped: stopped, ResumedAt: s.ResumedAt, Severity: s.Severity,
 		Entries: []apiclient.IPRule{entry}, Now: a.now(), ListsReadAt: a.now(),
 	}).State
 }
@@ -90,7 +90,7 @@ func TestWhatAPatchOfOthersStops(t *testing.T) {
 func TestAnAttackThatResumes(t *testing.T) {
 	t.Parallel()
 	a, _ := watching(t)
-	a.routes = []poller.Route{{Mention: "S0ONCALL"}}
+	a.routes = []config.Route{{Mention: "S0ONCALL"}}
 	p := a.start()
 	a.store.takeEvents()
 	a.add("x:1", -time.Second)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/rebuild"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
@@ -19,8 +20,8 @@ import (
 func TestAFirstStartInAStorm(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
-	a.routes = []poller.Route{{Mention: "S0ONCALL", PageAfter: time.Minute}}
+	a.storm = storm.Config{Storm: config.Storm{Over: 3, In: time.Minute}, EndsAfter: 10 * time.Minute}
+	a.routes = []config.Route{{Mention: "S0ONCALL", Page: &config.Page{After: time.Minute}}}
 	a.addMany("x", 250)
 	a.addMany("i", 2, incident)
 	a.add("old", time.Hour)

@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -37,7 +38,7 @@ func Render(s call.Situation) Message { return drawing{s, headline.Of(s)}.render
 
 func (c drawing) render() Message {
 	if c.Account == nil {
-		c.Account = &call.Account{}
+		c.Account = &config.Account{}
 	}
 	if c.Storm != nil {
 		return c.storm()

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 )
 
 // shutOut is an entry by which a user denies a range.
@@ -39,7 +39,7 @@ func TestWhatIsOwnAndDeniedStandsFirst(t *testing.T) {
 		require.NotContains(t, m.plain("/waf"), "never denies it", name)
 	}
 	off := situations()["own-cdn-denied"]
-	off.Situation.Policy.Changes = policy.ChangesOff
+	off.Situation.Policy.Changes = config.ChangesOff
 	require.NotContains(t, labelsOf(off.render()), "End deny of our CDN")
 	require.Contains(t, off.render().plain("/waf"), "in the service's console")
 }

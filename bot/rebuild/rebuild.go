@@ -18,8 +18,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -28,7 +28,7 @@ import (
 
 // Config is whose state begins, and what it is rebuilt from.
 type Config struct {
-	Account  *call.Account
+	Account  *config.Account
 	Channels []string      // that its routes name; the first is the one for notices
 	Back     time.Duration // how far channels are read back
 	Settle   time.Duration // how long a message of a dying replica can still arrive at Slack

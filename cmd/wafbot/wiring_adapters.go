@@ -23,7 +23,7 @@ func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack)
 	now := a.clocks.ServiceNow(account)
 	return func(attack apiclient.Attack) bool {
 		_, muted := policy.Muted(all, attack, now)
-		return muted || a.tenants[account].Policy.Cardless(attack)
+		return muted || a.tenants[account].guards.Cardless(attack)
 	}, err
 }
 
@@ -40,10 +40,8 @@ func (a *app) brokenSources() map[string]string {
 
 // Routing implements commands.Router: it reads what is stored of an attack's routing. After an error the answer holds what was read before it.
 func (a *app) Routing(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
-	cfg := a.tenants[account].cfg
 	state, err := a.routed(ctx, account, record.AttackID(account, attack.ID))
-	rules := routing.Rules{Routes: cfg.PollerRoutes(), Quiet: cfg.Quiet.In(a.cfg.Timezone), Hours: cfg.Quiet.Hours}
-	return routing.Explain(rules, attack, state, a.clocks.ServiceNow(account)), err
+	return routing.Explain(a.tenants[account].Account, a.cfg.Timezone, attack, state, a.clocks.ServiceNow(account)), err
 }
 
 func (a *app) routed(ctx context.Context, account, id string) (s routing.State, err error) {

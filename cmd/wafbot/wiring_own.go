@@ -158,7 +158,7 @@ func (a *app) paging(t *tenant) *paging.Paging {
 		pagers[route] = p
 	}
 	return paging.New(paging.Config{
-		Account: t.Account, Clock: a.clocks.Service(t.Name), Channel: t.Channel, Routes: t.cfg.PollerRoutes(), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
+		Account: t.Account, Clock: a.clocks.Service(t.Name), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
 		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
 	})
 }

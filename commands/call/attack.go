@@ -8,6 +8,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -43,7 +44,7 @@ type AttackRow struct {
 }
 
 // NewAttackRow is an attack of an account as it is shown.
-func NewAttackRow(a *Account, attack apiclient.Attack, said record.Triage) AttackRow {
+func NewAttackRow(a *config.Account, attack apiclient.Attack, said record.Triage) AttackRow {
 	return AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Attack: attack, Severity: said.Severity(record.SeverityOf(attack)), Triage: said}
 }
 
@@ -67,7 +68,7 @@ func NewStormRow(s record.StormSeen, account string, said record.Triage) StormRo
 // Situation is what is known of one attack: what its headline, advice, card and report follow from. They are facts of a
 // short while ago, never read from the service for it.
 type Situation struct {
-	Account        *Account
+	Account        *config.Account
 	Policy         policy.Policy
 	ID             string // as AttackID makes it
 	Attack         apiclient.Attack

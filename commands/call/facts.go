@@ -115,8 +115,8 @@ type Fact[T any] struct {
 	asked string // for what it was read; "": it wasn't
 }
 
-// errUnread is a mistake of the program's: it must not be taken for there being nothing.
-var errUnread = errors.New("read a fact that its command doesn't need")
+// ErrUnread is the error of a fact that wasn't read: it must not be taken for there being nothing.
+var ErrUnread = errors.New("read a fact that its command doesn't need")
 
 // Known is a fact that somebody has at hand.
 func Known[T any](value T) Fact[T] { return KnownFor(true, value) }
@@ -140,7 +140,7 @@ func Ask[A, T any](f *Fact[T], need A) bool {
 // Get is the fact, or why it is unknown.
 func (f Fact[T]) Get() (T, error) {
 	if f.asked == "" {
-		return f.Value, errUnread
+		return f.Value, ErrUnread
 	}
 	return f.Value, f.Err
 }

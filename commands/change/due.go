@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -100,7 +101,7 @@ func (l *DueDecision) Ask(wanted bool) {
 }
 
 // DueLine says what the end of a change would bring, and whether it is late.
-func DueLine(a *call.Account, ch record.Change, now time.Time) text.Text {
+func DueLine(a *config.Account, ch record.Change, now time.Time) text.Text {
 	what := text.New("The end of ", text.Bold(ch.Does), " is due")
 	if i := slices.IndexFunc(ch.Steps, setsMode); i >= 0 {
 		app, _ := describe.ModeOf(*ch.Steps[i].Rule)
@@ -168,7 +169,7 @@ func FailureReason(err error) string {
 }
 
 // OverdueLines say that a change still holds whose end is past, and what to do by hand.
-func OverdueLines(a *call.Account, ch record.Change, now time.Time) []text.Text {
+func OverdueLines(a *config.Account, ch record.Change, now time.Time) []text.Text {
 	lines := []text.Text{
 		text.Lead("OVERDUE on "+a.Name+": ", DueLine(a, ch, now)),
 		text.New("Why: ", ch.Late.Why, ". wafbot tries again each minute, and says when it is done"),

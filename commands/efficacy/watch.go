@@ -10,6 +10,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -63,7 +64,7 @@ func (j Judgement) Urgency() record.Urgency {
 
 // Watch judges one account's changes by the snapshots of the service's records. Only Refresh may be called at the same time as others.
 type Watch struct {
-	account  *call.Account
+	account  *config.Account
 	store    Store
 	notifier Notifier
 	judge    judge
@@ -80,7 +81,7 @@ type Watch struct {
 }
 
 // NewWatch makes the watch of an account. Speed is how many times faster than the real service this one is; 0: it is the real one.
-func NewWatch(account *call.Account, store Store, notifier Notifier, speed float64) *Watch {
+func NewWatch(account *config.Account, store Store, notifier Notifier, speed float64) *Watch {
 	return &Watch{account: account, store: store, notifier: notifier, judge: judge{speed}, most: highs{}}
 }
 

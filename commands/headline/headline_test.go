@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	. "github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -24,7 +25,7 @@ var top, other = netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("198.51
 // facts are those of an attack of two sources that was hit last at 03:20, where nothing was done.
 func facts(change ...func(*call.Situation)) call.Situation {
 	f := call.Situation{
-		ID: "ak7q2m9xw", Account: &call.Account{Name: "acme", OngoingFor: 15 * time.Minute, Applications: map[int]call.Application{4: {Name: "Shop"}}}, Now: now, ListsReadAt: now,
+		ID: "ak7q2m9xw", Account: &config.Account{Name: "acme", OngoingFor: 15 * time.Minute, Applications: map[int]config.Application{4: {Name: "Shop"}}}, Now: now, ListsReadAt: now,
 		Attack: apiclient.Attack{
 			ID: "x:1", Type: "sqli", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Parameter: "POST_FORM_URLENCODED_login_value", First: at(0), Last: at(20),
 			Hits: apiclient.Known(100), SourceCount: apiclient.Known(2), BlockStatus: "monitored",

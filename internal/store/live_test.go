@@ -22,7 +22,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
@@ -159,7 +159,7 @@ func (l *live) own(account string, messagesPerSecond float64) {
 			Outbox: l.store.Outbox, Cards: l.store.Cards, Attacks: l.store.Attacks, Triage: l.store.Triage, Changes: l.store.Ledger, Redraws: l.store.Cards,
 			Permissions: l.store.Permissions, Approvals: l.store.Approvals, Drills: l.store.Drills, Pace: l.store.Pace,
 		},
-		Accounts:          []notify.Account{{Account: &call.Account{Name: account, Channel: "C1"}}},
+		Accounts:          []notify.Account{{Account: &config.Account{Name: account, Channel: "C1"}}},
 		MessagesPerSecond: messagesPerSecond, Log: slog.New(slog.NewTextHandler(l.t.Output(), nil)),
 	})
 	var owners sync.WaitGroup

@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
-	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // many is a service with 100,000 attacks that go on, one after another each 7 ms, 50 of them incidents. It makes each page when it is asked for it.
@@ -77,9 +77,10 @@ func TestWhatManyAttacksCost(t *testing.T) {
 	owning(t, s)
 	client, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: "s3cret", ClientID: 5, HTTP: server.Client()})
 	require.NoError(t, err)
+	account := config.DefaultAccount() // over 10 attacks in a minute are a storm
+	account.Name, account.Channel = "acme", "C1"
 	cfg := poller.Config{
-		Account: "acme", API: client, Store: s.Attacks, Notifier: &quiet{}, Channel: "C1", Log: slog.New(slog.DiscardHandler),
-		Storm: storm.Config{Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute},
+		Account: &account, API: client, Store: s.Attacks, Notifier: &quiet{}, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, when := range []string{"at first", "after a restart"} {
 		before, p := heapMB(), poller.New(cfg)

@@ -13,10 +13,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
-	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // quiet is a service whose attacks stay as they are, polled as cmd/wafbot has it polled.
@@ -104,8 +104,10 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		q := &quiet{store: w.open(t), now: noon}
 		q.store.AddHook(sending(q.note))
 		owning(t, q.store)
+		account := config.DefaultAccount()
+		account.Name, account.Channel, account.Storm = "acme", "C1", config.Storm{Over: 1, In: time.Minute}
 		p := poller.New(poller.Config{
-			Account: "acme", API: q, Clock: q, Store: q.store.Attacks, Notifier: q, Preferences: q, Channel: "C1", Storm: storm.Config{Over: 1, In: time.Minute, EndsAfter: time.Hour},
+			Account: &account, API: q, Clock: q, Store: q.store.Attacks, Notifier: q, Preferences: q, StormEnds: time.Hour,
 		})
 		require.NotEmpty(t, q.polls(t, p, 1), "the first start")
 		drafted(t, q.store, func(l commands.Draft) error {

@@ -37,7 +37,7 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	host := hostOf(c.cfg.Redis.URL.Reveal())
 	s, err := store.Open(store.Config{Address: c.cfg.Redis.Address(), KeyPrefix: c.cfg.Redis.KeyPrefix, Clocks: c.clocks})
 	if err != nil {
-		return []Finding{{"redis", host, Wrong, err.Error(), "fix " + c.cfg.RedisKey()}}
+		return []Finding{{"redis", host, Wrong, err.Error(), "fix " + c.cfg.SecretKey("redis.url")}}
 	}
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
@@ -110,7 +110,7 @@ func (c checkup) redisTrouble(err error) Finding {
 	t := refusal.TroubleOf(err)
 	switch {
 	case t.Is != "" && store.OfSentinels(err):
-		return wrong("of its sentinels: "+t.Is, "check sentinel_username and sentinel_password in "+c.cfg.RedisKey()+": they are the sentinels' own")
+		return wrong("of its sentinels: "+t.Is, "check sentinel_username and sentinel_password in "+c.cfg.SecretKey("redis.url")+": they are the sentinels' own")
 	case t.Is != "":
 		return wrong(t.Is, t.Fix)
 	case errors.As(err, &certificate):
@@ -118,7 +118,7 @@ func (c checkup) redisTrouble(err error) Finding {
 	case strings.Contains(err.Error(), "remote error: tls"):
 		return wrong(host+" doesn't take wafbot's side of TLS: "+lastLine(err), "set redis.tls.cert_file and redis.tls.key_file to a certificate that it trusts")
 	}
-	f := networkTrouble(err, host, c.cfg.RedisKey())
+	f := networkTrouble(err, host, c.cfg.SecretKey("redis.url"))
 	if errors.Is(err, io.EOF) {
 		f.Fix += c.otherScheme()
 	}
