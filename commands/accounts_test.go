@@ -142,10 +142,6 @@ func TestARefusalNamesTheAccount(t *testing.T) {
 // off is another replica's configuration.
 type off struct{ atomic.Bool }
 
-func (o *off) Off() bool { return o.Load() }
-
-func (*off) Away() string { return "" }
-
 // What another replica switches off isn't done here either, nor gone on with.
 func TestAnotherReplicaSwitchesChangesOff(t *testing.T) {
 	t.Parallel()
@@ -153,7 +149,7 @@ func TestAnotherReplicaSwitchesChangesOff(t *testing.T) {
 	inDoubt := false
 	w := newWorld(t, func(c *commands.Config) {
 		sleep := c.Sleep
-		c.Switch = o
+		c.Off = o.Load
 		c.Sleep = func(ctx context.Context, d time.Duration) error {
 			o.Store(inDoubt)
 			return sleep(ctx, d)
@@ -180,7 +176,7 @@ func TestChangesAreSwitchedOffWhileOneIsPlanned(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"deny 203.0.113.9", "patch shop.example.com/login type=sqli part=get.q", "contain 203.0.113.9 attack="} {
 		o := &off{}
-		w := newWorld(t, func(c *commands.Config) { c.Switch = o })
+		w := newWorld(t, func(c *commands.Config) { c.Off = o.Load })
 		if strings.HasSuffix(line, "=") {
 			line += w.attackOn("/login")
 		}

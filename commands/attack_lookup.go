@@ -144,9 +144,9 @@ func (l *loader) storedAttacks(ctx context.Context, a *config.Account, typed str
 // prefix has all of them scanned.
 func (l *loader) knownAttacks(ctx context.Context, account, id string) (map[string]apiclient.Attack, error) {
 	if !record.IsAttackID(id) {
-		return l.cfg.Attacks.FindAttacks(ctx, account, id)
+		return l.cfg.Store.Attacks.FindAttacks(ctx, account, id)
 	}
-	attack, ok, err := l.cfg.Attacks.KnownAttack(ctx, account, id)
+	attack, ok, err := l.cfg.Store.Attacks.KnownAttack(ctx, account, id)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (l *loader) listedAttacks(ctx context.Context, a *config.Account, typed str
 // pastAttacks is the attack with that whole id of which nothing but its evidence is left.
 func (l *loader) pastAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
 	id := record.FoldID(typed)
-	e, ok, err := l.cfg.History.Evidence(ctx, a.Name, id)
+	e, ok, err := l.cfg.Store.Attacks.Evidence(ctx, a.Name, id)
 	if err != nil {
 		l.cfg.Log.WarnContext(ctx, "read evidence", "account", a.Name, "err", err)
 		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New(refusal.Store(err), ", and what is known of past attacks is in it. Try again in a moment")}

@@ -37,7 +37,7 @@ func runDue(t *testing.T, w *world, d time.Duration) {
 			}
 		}
 	}()
-	w.RunDue(ctx, "acme", w.ledger, due)
+	w.RunDue(ctx, "acme", due)
 }
 
 func TestWhatIsTimedEnds(t *testing.T) {

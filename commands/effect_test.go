@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -16,6 +15,7 @@ import (
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // watcher looks at the emulated service's records every 15 s of the world's clock, as a poller does.
@@ -48,7 +48,7 @@ func (w *world) watcher() *watcher {
 func (x *watcher) restart() {
 	x.watch = efficacy.NewWatch(x.cfg.Accounts[0], struct {
 		*ledger
-		commands.AccountContexts
+		*store.Triage
 	}{x.ledger, x.triage}, x.notified, 0)
 	x.latest, x.last = map[string]apiclient.Attack{}, time.Time{}
 }

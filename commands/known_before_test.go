@@ -17,7 +17,6 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // seen is what the poller counted.
@@ -34,7 +33,7 @@ func (w *world) seen(all map[string]record.SourceActivity) map[netip.Addr]record
 // count keeps what the poller counted.
 func (w *world) count(counted map[netip.Addr]record.SourceActivity) {
 	w.t.Helper()
-	w.polled(poller.Update{Sources: counted})
+	w.polled(record.PollUpdate{Sources: counted})
 }
 
 func TestShared(t *testing.T) {

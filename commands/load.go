@@ -17,6 +17,7 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // loadsAtOnce is how many facts, or accounts, are read at the same time.
@@ -148,13 +149,13 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 }
 
 // basis is what a change goes by, as it was read ahead, which counts once, or as it is stored now.
-func (l *loader) basis(ctx context.Context, c *job, attack string) (record.Basis, Draft, error) {
+func (l *loader) basis(ctx context.Context, c *job, attack string) (record.Basis, *store.Draft, error) {
 	a := c.ahead
 	c.ahead = nil
 	if a != nil && a.account == c.Account.Name && a.attack == attack {
 		return a.basis, a.draft, a.err
 	}
-	return l.cfg.Ledger.Begin(ctx, c.Account.Name, attack)
+	return l.cfg.Store.Ledger.Begin(ctx, c.Account.Name, attack, !l.cfg.Rebuilds(c.Account.Name))
 }
 
 // reading is what the facts of one account are read by.
@@ -266,34 +267,34 @@ func found[T any](
 
 // fromStore reads what is stored of the account.
 func (r *reading) fromStore(n call.Needs) {
-	f, cfg := r.facts, r.cfg
-	read(r, "known attacks", &f.Stored, n.Stored, with(r, "", cfg.Attacks.FindAttacks))
-	read(r, "changes", &f.Changes.Fact, n.Changes, ofAccount(r, cfg.Ledger.Changes))
-	read(r, "efficacy", &f.Efficacy, n.Efficacy, ofAccount(r, cfg.Ledger.Efficacy))
-	read(r, "triage of all attacks", &f.Triages, n.Triages, ofAccount(r, cfg.Triage.AllTriage))
-	read(r, "mutes", &f.Mutes.Fact, n.Mutes, ofAccount(r, cfg.Triage.Mutes))
-	read(r, "account context", &f.Context, n.Context, ofAccount(r, cfg.Contexts.AccountContext))
-	read(r, "approval requests", &f.Approvals.Fact, n.Approvals, ofAccount(r, cfg.Approvals.Requests))
-	read(r, "storms", &f.Storms.Fact, n.Storms, ofAccount(r, cfg.Storms.Storms))
+	f, s := r.facts, r.cfg.Store
+	read(r, "known attacks", &f.Stored, n.Stored, with(r, "", s.Attacks.FindAttacks))
+	read(r, "changes", &f.Changes.Fact, n.Changes, ofAccount(r, r.changes))
+	read(r, "efficacy", &f.Efficacy, n.Efficacy, ofAccount(r, s.Ledger.Efficacy))
+	read(r, "triage of all attacks", &f.Triages, n.Triages, ofAccount(r, s.Triage.AllTriage))
+	read(r, "mutes", &f.Mutes.Fact, n.Mutes, ofAccount(r, s.Triage.Mutes))
+	read(r, "account context", &f.Context, n.Context, ofAccount(r, s.Triage.AccountContext))
+	read(r, "approval requests", &f.Approvals.Fact, n.Approvals, ofAccount(r, s.Approvals.Requests))
+	read(r, "storms", &f.Storms.Fact, n.Storms, ofAccount(r, s.Attacks.Storms))
 	read(r, "attacks in storms", &f.InStorms, n.InStorms, r.inStorms)
 	read(r, "grouped attacks", &f.Grouped, n.Grouped, with(r, n.Grouped, r.grouped))
-	read(r, "outages", &f.Outages.Fact, n.Outages, with(r, n.Outages, cfg.History.Outages))
-	read(r, "audit log", &f.Audit.Fact, n.Audit, with(r, n.Audit, cfg.Audit.Entries))
-	read(r, "permission loss", &f.PermissionLoss, n.PermissionLoss, ofAccount(r, cfg.Permissions.PermissionLoss))
-	read(r, "drill", &f.Drill, n.Drill, ofAccount(r, cfg.Drills.Drill))
-	read(r, "replicas", &f.Replicas, n.Replicas, cfg.Drills.Serving)
+	read(r, "outages", &f.Outages.Fact, n.Outages, with(r, n.Outages, s.Attacks.Outages))
+	read(r, "audit log", &f.Audit.Fact, n.Audit, with(r, n.Audit, s.Audit.Entries))
+	read(r, "permission loss", &f.PermissionLoss, n.PermissionLoss, ofAccount(r, s.Permissions.PermissionLoss))
+	read(r, "drill", &f.Drill, n.Drill, ofAccount(r, s.Drills.Drill))
+	read(r, "replicas", &f.Replicas, n.Replicas, s.Drills.Serving)
 }
 
 // ofAttack reads what is stored of one attack.
 func (r *reading) ofAttack(n call.Needs) {
-	f, cfg := r.facts, r.cfg
-	read(r, "known attack", &f.Known, n.Known, found(r, n.Known, cfg.Attacks.KnownAttack))
-	read(r, "triage", &f.Triage, n.Triage, with(r, n.Triage, cfg.Triage.TriageOf))
-	read(r, "evidence", &f.Evidence, n.Evidence, found(r, n.Evidence, cfg.History.Evidence))
-	read(r, "last observation", &f.Observation, n.Observation, found(r, n.Observation, cfg.History.LastObservation))
-	read(r, "states", &f.States, n.States, with(r, n.States, cfg.States.StatesOf))
+	f, s := r.facts, r.cfg.Store
+	read(r, "known attack", &f.Known, n.Known, found(r, n.Known, s.Attacks.KnownAttack))
+	read(r, "triage", &f.Triage, n.Triage, with(r, n.Triage, s.Triage.TriageOf))
+	read(r, "evidence", &f.Evidence, n.Evidence, found(r, n.Evidence, s.Attacks.Evidence))
+	read(r, "last observation", &f.Observation, n.Observation, found(r, n.Observation, s.Attacks.LastObservation))
+	read(r, "states", &f.States, n.States, with(r, n.States, s.Attacks.StatesOf))
 	read(r, "routing", &f.Routing, n.Routing, func(ctx context.Context) (call.Routing, error) {
-		return cfg.Router.Routing(ctx, r.account.Name, *n.Routing)
+		return r.cfg.Routing(ctx, r.account.Name, *n.Routing)
 	})
 }
 
@@ -303,12 +304,24 @@ func (r *reading) fromHere(n call.Needs) {
 		return r.rights(ctx, n.Rights, []*config.Account{r.account})[r.account.Name], nil
 	})
 	read(r, "card links", &r.facts.CardLinks, n.CardLinks, func(ctx context.Context) (map[string]string, error) {
-		return r.cfg.Cards.CardLinks(ctx, r.account.Name, n.CardLinks), nil
+		return r.cfg.CardLinks(ctx, r.account.Name, n.CardLinks), nil
 	})
 	read(r, "health", &r.facts.Health, n.Health, func(context.Context) (f call.Found[call.PollHealth], _ error) {
-		f.Value, f.Ok = r.cfg.Polling.Health(r.account.Name)
+		f.Value, f.Ok = r.cfg.Health(r.account.Name)
 		return f, nil
 	})
+}
+
+// changes are the account's, which aren't known as long as what Redis lost isn't rebuilt.
+func (r *reading) changes(ctx context.Context, account string) ([]record.Change, error) {
+	epoch, err := r.cfg.Store.Epochs.Epoch(ctx, account)
+	if err == nil && epoch == "" && r.cfg.Rebuilds(account) {
+		err = store.ErrEmptied
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.cfg.Store.Ledger.Changes(ctx, account)
 }
 
 // grouped reads what storms grouped.
@@ -317,7 +330,7 @@ func (r *reading) grouped(
 ) (all map[string][]record.GroupedAttack, err error) {
 	all = map[string][]record.GroupedAttack{}
 	for _, storm := range storms {
-		if all[storm], err = r.cfg.Storms.Grouped(ctx, account, storm); err != nil {
+		if all[storm], err = r.cfg.Store.Attacks.Grouped(ctx, account, storm); err != nil {
 			return all, err
 		}
 	}
@@ -327,7 +340,7 @@ func (r *reading) grouped(
 // inStorms reads which attacks have no card because a storm's stands for them, of the storms that go on or whose
 // attacks do.
 func (r *reading) inStorms(ctx context.Context) (map[string]bool, error) {
-	storms, err := r.cfg.Storms.Storms(ctx, r.account.Name)
+	storms, err := r.cfg.Store.Attacks.Storms(ctx, r.account.Name)
 	if err != nil {
 		return nil, err
 	}

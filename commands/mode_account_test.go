@@ -62,7 +62,7 @@ func soleMode(t *testing.T, fault string) *world {
 
 // told are the switches of which people were told that something is wrong.
 func (w *world) told() (faults []string) {
-	for _, d := range w.ledger.takeDue(func(d change.DueDecision) bool { return d.Listed }) {
+	for _, d := range w.ledger.takeDue(func(d record.DueDecision) bool { return d.Listed }) {
 		faults = append(faults, change.Failure(w.ledger.change(d.Change.ID)).String())
 	}
 	return faults

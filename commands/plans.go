@@ -109,7 +109,7 @@ func (x *executor) claim(ctx context.Context, c *job, made []record.Change) (hel
 	if len(made) == 0 {
 		return ctx, func() {}, nil
 	}
-	held, claim, err := c.draft.Claim(ctx, made...)
+	held, claim, err := c.draft.Claim(ctx, change.Scheduled(made...)...)
 	if err != nil {
 		return nil, nil, refusal.Away(err)
 	}
@@ -201,7 +201,7 @@ func (x *executor) closeUndone(ctx context.Context, c *job, id string) error {
 			events = c.ofRequest(changeEvents(all[i], c.Account.Channel)...)
 		}
 	}
-	if _, err := c.draft.SaveChanges(ctx, nil, events, all...); err != nil {
+	if _, err := c.draft.SaveChanges(ctx, nil, events, change.Scheduled(all...)...); err != nil {
 		return refusal.Away(err)
 	}
 	x.changed(c.Account.Name, events, all)

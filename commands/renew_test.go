@@ -54,9 +54,9 @@ func renewing(g *going, most time.Duration) func(*commands.Config) {
 	return func(c *commands.Config) { c.Watch, c.Accounts[0].Policy.RenewWhileActive = g, most }
 }
 
-func isAsked(l change.DueDecision) bool { return l.Asks }
-func isLate(l change.DueDecision) bool  { return l.Late }
-func isEnded(l change.DueDecision) bool { return l.Ended }
+func isAsked(l record.DueDecision) bool { return l.Asks }
+func isLate(l record.DueDecision) bool  { return l.Late }
+func isEnded(l record.DueDecision) bool { return l.Ended }
 
 func TestADenialIsProlongedWhileItsSourceStillTries(t *testing.T) {
 	t.Parallel()
@@ -317,7 +317,7 @@ func TestWhatIsOverEndsUnasked(t *testing.T) {
 		runDue(t, w, time.Hour+time.Minute)
 		require.Empty(t, w.rules("vpatch"))
 		require.Empty(t, w.listed("black"))
-		saved := w.ledger.takeDue(func(change.DueDecision) bool { return true })
+		saved := w.ledger.takeDue(func(record.DueDecision) bool { return true })
 		require.Len(t, saved, 1)
 		require.True(t, saved[0].Ended, "the entry went by itself")
 	})

@@ -100,6 +100,7 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 	ctx, cancel := outlive(ctx)
 	defer cancel()
 	q.Revision++
+	q.CheckAt = approval.DueAt(*q)
 	event := c.ofRequest(approvalEvent(*q, c.Account.Channel))[0]
 	n, err := c.draft.SaveRequest(ctx, entry, *q, event)
 	if err != nil {

@@ -165,7 +165,7 @@ func (w *world) runDue() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	due := make(chan struct{})
 	var wg sync.WaitGroup
-	wg.Go(func() { w.RunDue(ctx, "acme", w.ledger, due) })
+	wg.Go(func() { w.RunDue(ctx, "acme", due) })
 	due <- struct{}{}
 	for w.isDue() {
 		due <- struct{}{}

@@ -61,7 +61,7 @@ func (r *Runner) admit(ctx context.Context, c *job) error {
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		a.err = delay.Try(r.cfg.Log, "what a change goes by", func() (err error) {
-			a.basis, a.draft, err = r.cfg.Ledger.Begin(ctx, a.account, a.attack)
+			a.basis, a.draft, err = r.cfg.Store.Ledger.Begin(ctx, a.account, a.attack, !r.cfg.Rebuilds(a.account))
 			return err
 		})
 	})
@@ -155,7 +155,7 @@ func checkArguments(c *job) error {
 func (r *Runner) read(ctx context.Context, c *job) (call.Result, error) {
 	if c.Cmd.ReadTrail != nil && len(c.Line.Words) > 0 {
 		r.cfg.tellTime(c.Call, r.cfg.Clocks.Now())
-		return c.Cmd.ReadTrail(ctx, c.Call, r.cfg.Audit)
+		return c.Cmd.ReadTrail(ctx, c.Call, r.cfg.Store.Audit)
 	}
 	r.loader.load(ctx, c.Call, accountPatience, c.Cmd.Needs)
 	return c.Cmd.Read(c.Call)

@@ -16,7 +16,6 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // scanner is the source behind the storms of the tests.
@@ -37,7 +36,7 @@ func (w *world) storeStorm(n, odd int) (storm string) {
 		Source: scanner, Country: "NL", SharedBy: n - odd, UnblockedCount: odd, LastThrough: w.clock(),
 		Behind: []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(int64(30 * odd)), Country: "FR"}, In: odd, InAll: odd}},
 	}
-	u := poller.Update{Attacks: map[string]record.AttackState{}}
+	u := record.PollUpdate{Attacks: map[string]record.AttackState{}}
 	for i := range n {
 		one := apiclient.Attack{
 			ID: fmt.Sprint("grouped ", i), App: apiclient.Known(4), Domain: "shop.example.com", Path: fmt.Sprint("/p/", i), Method: "GET", Type: "scanner", BlockStatus: "blocked",
@@ -69,7 +68,7 @@ func (w *world) own(storm string, which func(a apiclient.Attack) bool) {
 		s.OwnCard = which(s.Attack)
 		all.Attacks[id] = s
 	}
-	w.polled(poller.Update{Attacks: all.Attacks})
+	w.polled(record.PollUpdate{Attacks: all.Attacks})
 }
 
 // seenStorm is the one storm there is.
@@ -186,7 +185,7 @@ func TestAStormIsShownFirst(t *testing.T) {
 	require.NotContains(t, status, login)
 
 	seen.Storm.Ended, seen.Storm.Ongoing = w.clock(), 0
-	w.polled(poller.Update{Attacks: map[string]record.AttackState{
+	w.polled(record.PollUpdate{Attacks: map[string]record.AttackState{
 		seen.Attack.ID: {Attack: seen.Attack, Storm: &seen.Storm, ObservedAt: seen.SeenAt},
 	}})
 	require.NotContains(t, textOf(w.reads(eve, "status")), "storm", "it is over, and so are its attacks")

@@ -61,12 +61,13 @@ type world struct {
 	cfg      commands.Config
 	*commands.Runner
 
-	mu     sync.Mutex
-	now    time.Time     // on the service's clock
-	shared time.Duration // how far the clock that replicas share is ahead of it
-	silent bool          // the service has not said the time yet
-	ids    int
-	clocks *clock.Clocks // that the store goes by
+	mu         sync.Mutex
+	now        time.Time     // on the service's clock
+	shared     time.Duration // how far the clock that replicas share is ahead of it
+	silent     bool          // the service has not said the time yet
+	ids        int
+	attackSeen func() record.AttackState // each attack as the poller last decided about it; nil: as it is stored
+	clocks     *clock.Clocks             // that the store goes by
 
 	claiming sync.Mutex // held while something is claimed
 }
@@ -139,14 +140,12 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 				Policy:       guards,
 			}},
 		},
-		Services: map[string]commands.Service{"acme": {Reader: api, Aggregator: api, Writer: api}},
-		Members:  w.members, Ledger: w.ledger, Contexts: w.triage, Triage: w.triage, Approvals: w.asked, Audit: w.audit,
-		Attacks: w.store.Attacks, History: w.store.Attacks, States: w.store.Attacks, Storms: w.store.Attacks,
-		Permissions: w.store.Permissions, Drills: w.store.Drills,
+		Services: map[string]commands.Service{"acme": {Lister: api, Writer: api}},
+		Members:  w.members, Store: w.store,
 		AuditOut: w.out, Clocks: w,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
 		Notifier: w.notified,
-		Router:   router(func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil }),
+		Routing:  func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil },
 	}
 	for _, f := range change {
 		f(&w.cfg)

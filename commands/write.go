@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // job is a call on its way through the Runner.
@@ -18,8 +19,8 @@ type job struct {
 	changes bool   // it asks for a change, at the service or in the store
 	ahead   *ahead // nil: it was used, or nothing was read
 	basis   record.Basis
-	draft   Draft           // of what follows from the basis
-	claim   Claim           // of what is carried out now; nil: nothing is
+	draft   *store.Draft    // of what follows from the basis
+	claim   *store.Claim    // of what is carried out now; nil: nothing is
 	old     bool            // what is carried out now was asked too long ago to be sent if it wasn't yet
 	lost    []record.Change // as they were when they couldn't be saved, because their claim was lost
 }
@@ -29,7 +30,7 @@ type job struct {
 type ahead struct {
 	account, attack string // attack "": it is about none
 	basis           record.Basis
-	draft           Draft
+	draft           *store.Draft
 	err             error
 }
 
@@ -68,7 +69,7 @@ func (x *executor) settled(ctx context.Context, c *job, do func() error) error {
 // store writes what holds whatever else was written meanwhile, on what is stored of the account, and of an attack if it is about one.
 func (x *executor) store(ctx context.Context, c *job, attack string, save func() error) error {
 	for {
-		err := refusal.ErrChanged
+		err := store.ErrChanged
 		if attack == "" || attack == c.basis.Attack {
 			err = save()
 		}

@@ -126,7 +126,7 @@ func newFlood(b *testing.B, known int) *flood {
 	b.Cleanup(server.Close)
 	c, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: "s3cret", ClientID: 5})
 	require.NoError(b, err)
-	store := fixedStore{poller.State{LastGood: time.Now(), FirstStart: time.Now()}}
+	store := fixedStore{record.PollState{LastGood: time.Now(), FirstStart: time.Now()}}
 	s.own = poller.New(poller.Config{Account: accountOf("acme", "C0"), API: c, Store: store, Notifier: s})
 	s.careless = carelessPoller{url: server.URL, known: map[string]bool{}}
 	s.add(known, 0)

@@ -111,7 +111,7 @@ func (c *crowd) taken() (names []string) {
 	return names
 }
 
-func (c *crowd) stored() poller.State {
+func (c *crowd) stored() record.PollState {
 	s, err := c.store.Load(c.t.Context(), "acme")
 	require.NoError(c.t, err)
 	return s

@@ -36,23 +36,14 @@ type Config struct {
 
 // API is what the poller reads. *apiclient.Client is one.
 type API interface {
-	AttackReader
-	ListReader
+	// Attacks lists attack records, the latest hit first.
+	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
+	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
+	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
 	// Foreign is how many records of other clients its answers held, all of which were dropped.
 	Foreign() int64
 	// TooLong names the records that are skipped because each alone is too long to be read; "" if there are none.
 	TooLong() string
-}
-
-// AttackReader lists attack records, the latest hit first.
-type AttackReader interface {
-	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
-}
-
-// ListReader lists what is in force.
-type ListReader interface {
-	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
-	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
 }
 
 // Clock tells the time. All that is stored, notified of and compared with the service's records is by the service's

@@ -19,7 +19,7 @@ const refreshAfter = time.Hour
 // decide names the events in a snapshot and all that has to be saved of it.
 func decide(cfg *Config, st *state, snap snapshot, muted func(apiclient.Attack) bool) result {
 	d := &decision{cfg: cfg, st: st, snap: snap, muted: muted, out: result{
-		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
+		PollUpdate: record.PollUpdate{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
 	}}
 	d.out.stopped = d.stops()
 	for id, a := range d.candidates() {

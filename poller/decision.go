@@ -17,7 +17,7 @@ const keptAfterEvent = time.Hour
 
 // result is what follows from a snapshot: what is to be saved, and what only this process has to know.
 type result struct {
-	Update
+	record.PollUpdate
 	suppressed map[string]bool            // attack ids whose events a mute suppresses
 	stopped    map[string]*record.Stopped // by attack id
 	storms     storm.Batch

@@ -19,7 +19,7 @@ const mirrorEvery = time.Minute
 
 // mirror keeps a copy of the service's lists and rules.
 type mirror struct {
-	api   ListReader
+	api   API
 	clock Clock
 	log   *slog.Logger
 	asks  chan struct{} // for a reading

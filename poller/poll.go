@@ -118,7 +118,7 @@ func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (again map[stri
 // settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.
 func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	res.Evidence = evidence(p.st, snap, res)
-	if err := p.save(ctx, res.Update); err != nil {
+	if err := p.save(ctx, res.PollUpdate); err != nil {
 		p.loaded = false
 		return &storeError{fmt.Errorf("save state: %w", err)}
 	}
@@ -132,8 +132,8 @@ func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 }
 
 // save saves an update, unless it can wait.
-func (p *Poller) save(ctx context.Context, u Update) error {
-	if u.empty() && u.LastGood.Sub(p.st.saved).Abs() < saveEvery {
+func (p *Poller) save(ctx context.Context, u record.PollUpdate) error {
+	if u.Empty() && u.LastGood.Sub(p.st.saved).Abs() < saveEvery {
 		return nil
 	}
 	if err := p.cfg.Store.Save(ctx, p.cfg.Account.Name, u); err != nil {
@@ -231,7 +231,7 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 		facts.LastGood = p.st.lastGood
 	}
 	events := []record.Event{p.cfg.accountEvent(record.APIUnreachable, h.Since.UnixMilli(), p.cfg.Clock.Now().UTC(), facts)}
-	p.alarm(ctx, Update{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events})
+	p.alarm(ctx, record.PollUpdate{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events})
 }
 
 // notifyForeign notifies once a day that any answer held records of other clients.
@@ -244,14 +244,14 @@ func (p *Poller) notifyForeign(ctx context.Context) {
 	p.foreign = n
 	if day := now.Unix() / (24 * 60 * 60); day != p.alarmed {
 		e := p.cfg.accountEvent(record.ForeignRecords, day, now, record.ForeignFacts{Records: n})
-		if p.alarm(ctx, Update{LastGood: p.st.lastGood, Events: []record.Event{e}}) {
+		if p.alarm(ctx, record.PollUpdate{LastGood: p.st.lastGood, Events: []record.Event{e}}) {
 			p.alarmed = day
 		}
 	}
 }
 
 // alarm saves events of the account as a whole and has people notified, and reports whether it could.
-func (p *Poller) alarm(ctx context.Context, u Update) bool {
+func (p *Poller) alarm(ctx context.Context, u record.PollUpdate) bool {
 	if err := p.save(ctx, u); err != nil {
 		p.loaded = false
 		p.cfg.Log.Error("what is wrong can't be saved yet, so no one is notified", "err", err)

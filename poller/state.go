@@ -100,7 +100,7 @@ func newState(ongoingFor time.Duration) *state {
 
 // loaded is the state that goes on from what the store holds, which it empties: memory need not hold very many attacks twice. Everything is read again;
 // what no record shows is kept from before.
-func (st *state) loaded(stored State) *state {
+func (st *state) loaded(stored record.PollState) *state {
 	next := newState(st.ongoingFor)
 	next.lastTries, next.arrivals, next.incidentsAt = st.lastTries, st.arrivals, st.incidentsAt
 	next.lastGood, next.saved, next.firstStart, next.outage, next.cap = stored.LastGood, stored.LastGood, stored.FirstStart, stored.Outage, stored.Cap

@@ -18,6 +18,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -176,7 +177,7 @@ func (r *Rebuild) state(epoch string, known Known, noLists bool) store.Rebuilt {
 		return b
 	}
 	b := r.cards()
-	b.Epoch, b.Changes, b.Delivered = epoch, known.Changes, r.found.delivered
+	b.Epoch, b.Changes, b.Delivered = epoch, change.Scheduled(known.Changes...), r.found.delivered
 	cards, inForce := map[string]int{}, map[string]int{}
 	for _, c := range b.Cards {
 		cards[c.Channel]++

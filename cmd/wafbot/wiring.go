@@ -49,6 +49,8 @@ type app struct {
 	restarts *restarts // nil: it isn't restarted
 	metrics  *metrics.Metrics
 	auditOut *lineWriter
+
+	redisSaid string // why Redis can't be used, as it was logged last
 }
 
 // tenant is an account with what works for it alone.
@@ -78,7 +80,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.sources = config.NewSourceFiles(cfg.Sources, log)
-	a.setup = call.Setup{Zone: cfg.Timezone, Switch: a.store.Replicas, Sources: func(account string) []config.Source {
+	a.setup = call.Setup{Zone: cfg.Timezone, Off: a.store.Replicas.Off, StoreAway: a.store.Replicas.Away, Sources: func(account string) []config.Source {
 		return append(a.sources.Now(), a.tenants[account].sources.Now()...)
 	}}
 	s := cfg.Slack
@@ -146,7 +148,7 @@ func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 // healthTimeout bounds asking Redis how another replica's polling goes.
 const healthTimeout = time.Second
 
-// Health implements commands.Polling: how polling goes in this process, else as the account's owner has saved it.
+// Health is how polling goes in this process, else as the account's owner has saved it.
 func (a *app) Health(account string) (call.PollHealth, bool) {
 	said := call.PollHealth{Link: a.server.Trouble()}
 	if p := a.tenants[account].poller; p != nil {
@@ -165,11 +167,13 @@ func (a *app) Health(account string) (call.PollHealth, bool) {
 
 // redisAway logs once that Redis can't be used, and why, and once that it can again.
 func (a *app) redisAway(err error) {
-	if err != nil {
-		a.log.Error("redis "+refusal.Redis(err)+": until it works again nothing is posted and nothing is changed", "err", err)
-		return
+	if err == nil {
+		a.redisSaid = ""
+		a.log.Info("redis is back")
+	} else if says := refusal.Redis(err); says != a.redisSaid {
+		a.redisSaid = says
+		a.log.Error("redis "+says+": until it works again nothing is posted and nothing is changed", "err", err)
 	}
-	a.log.Info("redis is back")
 }
 
 // redisDamaged logs what can't be read, once.

@@ -6,11 +6,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/routing"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -38,7 +36,7 @@ func (a *app) brokenSources() map[string]string {
 	return broken
 }
 
-// Routing implements commands.Router: it reads what is stored of an attack's routing. After an error the answer holds what was read before it.
+// Routing reads what is stored of an attack's routing. After an error the answer holds what was read before it.
 func (a *app) Routing(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
 	state, err := a.routed(ctx, account, record.AttackID(account, attack.ID))
 	return routing.Explain(a.tenants[account].Account, a.cfg.Timezone, attack, state, a.clocks.ServiceNow(account)), err
@@ -86,7 +84,7 @@ func (a *app) Observe(ctx context.Context, account string, d poller.PollDelta) {
 	}
 }
 
-// CardLinks implements commands.Cards: they are where the cards of attacks can be opened, by attack, as far as that can be found out.
+// CardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
 func (a *app) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
 	places, err := a.store.Cards.CardsOf(ctx, account, attacks)
 	if err != nil {
@@ -107,35 +105,6 @@ func (a *app) CardLinks(ctx context.Context, account string, attacks []string) m
 type efficacyStore struct {
 	*store.Ledger
 	*store.Triage
-}
-
-// ledger refuses everything for an account whose state hasn't begun.
-type ledger struct {
-	*store.Ledger
-	epochs *store.Epochs
-	posts  func(account string) bool // whether there is a channel to rebuild the state from
-}
-
-// Begin implements commands.Ledger.
-func (l ledger) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
-	return l.Ledger.Begin(ctx, account, attack, !l.posts(account))
-}
-
-// Resume implements commands.Ledger.
-func (l ledger) Resume(ctx context.Context, ch record.Change) (held context.Context, c commands.Claim, err error) {
-	return l.Ledger.Resume(ctx, ch, !l.posts(ch.Account))
-}
-
-// Changes implements commands.Ledger.
-func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
-	epoch, err := l.epochs.Epoch(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	if epoch == "" && l.posts(account) {
-		return nil, refusal.ErrEmptied
-	}
-	return l.Ledger.Changes(ctx, account)
 }
 
 // inbox is the store's, as the server needs it.

@@ -16,15 +16,13 @@ func (a *app) open() {
 	for _, account := range a.cfg.Accounts {
 		t := a.tenants[account.Name]
 		posted = append(posted, t.posted())
-		services[t.Name] = commands.Service{Reader: t.api, Aggregator: t.api, Writer: t.api}
+		services[t.Name] = commands.Service{Lister: t.api, Writer: t.api}
 	}
 	a.runner = commands.New(commands.Config{
 		Setup:    a.setup,
-		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
-		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, States: a.store.Attacks, Audit: a.store.Audit,
-		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Polling: a,
-		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals,
-		Watch: a, Router: a, Cards: a, Drills: a.store.Drills,
+		Services: services, Members: a.slack, Store: a.store, Rebuilds: a.posts,
+		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Health: a.Health,
+		Watch: a, Routing: a.Routing, CardLinks: a.CardLinks,
 	})
 	s := a.cfg.Slack
 	a.notifier = notify.New(notify.Config{

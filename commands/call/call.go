@@ -101,17 +101,18 @@ type Result struct {
 
 // Setup is what the configuration says, as commands need it.
 type Setup struct {
-	Zone     *time.Location    // of the times in a report; nil: UTC
-	Accounts []*config.Account // of a call those alone on which who asks may read: the others don't exist for him
-	Commands []*Command        // all the verbs, in the order of help
-	Switch   policy.Switch     // nil: there is none
+	Zone      *time.Location    // of the times in a report; nil: UTC
+	Accounts  []*config.Account // of a call those alone on which who asks may read: the others don't exist for him
+	Commands  []*Command        // all the verbs, in the order of help
+	Off       func() bool       // a living replica's configuration switches all changes off; nil: none does
+	StoreAway func() error      // why the store takes nothing just now, nil: it does; nil: that isn't known
 	// Sources are the named ones of an account, as they are now; nil: none.
 	Sources func(account string) []config.Source
 }
 
 // PolicyOf is an account's policy as it holds now.
 func (s Setup) PolicyOf(a *config.Account) policy.Policy {
-	p := policy.Policy{Policy: a.Policy, Switch: s.Switch}
+	p := policy.Policy{Policy: a.Policy, Off: s.Off, StoreAway: s.StoreAway}
 	if s.Sources != nil {
 		p.Sources = func() []config.Source { return s.Sources(a.Name) }
 	}

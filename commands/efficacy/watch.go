@@ -35,7 +35,7 @@ type Store interface {
 	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
 	// SaveEfficacy saves what was seen, queues the cards of the changes' attacks for a redraw, and puts events into the outbox, all in one step. It
 	// fails when another replica owns the account now.
-	SaveEfficacy(ctx context.Context, account string, all []Judgement, events ...record.Event) error
+	SaveEfficacy(ctx context.Context, account string, all []record.Judgement, events ...record.Event) error
 }
 
 // Notifier hears of what was stored, so that the replica that owns the account posts and redraws at once.
@@ -44,22 +44,6 @@ type Notifier interface {
 	Notify(account string, events []record.Event)
 	// Redraw says that cards are stale.
 	Redraw(account string)
-}
-
-// Judgement is a change with what was seen of it.
-type Judgement struct {
-	Change   record.Change
-	Efficacy record.Efficacy
-	Turned   bool // the finding, in words, is another than before
-	Notify   bool // people are notified: it does not work though it should, or what it denied came back
-}
-
-// Urgency is how soon the card is to show it: who made the change waits for what comes of it.
-func (j Judgement) Urgency() record.Urgency {
-	if j.Turned {
-		return record.UrgentActed
-	}
-	return record.UrgentFigures
 }
 
 // Watch judges one account's changes by the snapshots of the service's records. Only Refresh may be called at the same time as others.
@@ -99,7 +83,7 @@ func (w *Watch) Observe(ctx context.Context, g Snapshot) error {
 	}
 	w.observe(g)
 	all, s := w.worthSaving(g)
-	if slices.ContainsFunc(all, func(j Judgement) bool { return j.Notify }) {
+	if slices.ContainsFunc(all, func(j record.Judgement) bool { return j.Notify }) {
 		w.Refresh() // no one is called about what was undone just now
 		if err := w.load(ctx, g.At); err != nil {
 			return err
@@ -190,7 +174,7 @@ func (w *Watch) take(g Snapshot, some []record.AttackDelta) {
 }
 
 // worthSaving judges all that is watched, and gives what people should see, and in what situation.
-func (w *Watch) worthSaving(g Snapshot) (all []Judgement, s call.Situation) {
+func (w *Watch) worthSaving(g Snapshot) (all []record.Judgement, s call.Situation) {
 	if len(w.changes) == 0 {
 		return nil, s // what follows costs as much as the lists are long
 	}
@@ -217,7 +201,7 @@ func (w *Watch) worthSaving(g Snapshot) (all []Judgement, s call.Situation) {
 		if failed || again {
 			e.Called = append(slices.Clip(e.Called), e.Finding)
 		}
-		all = append(all, Judgement{Change: ch, Efficacy: e, Turned: turned, Notify: failed})
+		all = append(all, record.Judgement{Change: ch, Efficacy: e, Turned: turned, Notify: failed})
 	}
 	return all, s
 }
@@ -230,8 +214,8 @@ func (w *Watch) situation(g Snapshot) call.Situation {
 }
 
 // explain adds to what turned, or does not work, what cards say of it from now on and why.
-func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) (err error) {
-	if !slices.ContainsFunc(all, Judgement.wantsWords) {
+func (w *Watch) explain(ctx context.Context, s call.Situation, all []record.Judgement) (err error) {
+	if !slices.ContainsFunc(all, wantsWords) {
 		return nil
 	}
 	if s.Context, err = w.store.AccountContext(ctx, w.account.Name); err != nil {
@@ -253,10 +237,10 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) 
 	return nil
 }
 
-func (j Judgement) wantsWords() bool { return j.Turned || j.Efficacy.Finding == record.NotWorking }
+func wantsWords(j record.Judgement) bool { return j.Turned || j.Efficacy.Finding == record.NotWorking }
 
 // judgedEvents are the events that a mitigation does not work though it should, or that what it denied came back, each time once.
-func judgedEvents(j Judgement, channel string) []record.Event {
+func judgedEvents(j record.Judgement, channel string) []record.Event {
 	if !j.Notify {
 		return nil
 	}

@@ -47,11 +47,6 @@ type Triage interface {
 	Mutes(ctx context.Context, account string) ([]record.Mute, error)
 }
 
-// Attacks are the attacks that have a pager. ok is false as long as they aren't known.
-type Attacks interface {
-	WithPager() (all []record.AttackState, ok bool)
-}
-
 // Notifier learns of stored events and of stale cards.
 type Notifier interface {
 	Notify(account string, events []record.Event)
@@ -79,7 +74,7 @@ type Config struct {
 	Runbooks map[string]string // by attack type; "*": any
 	Pages    Pages
 	Triage   Triage
-	Attacks  Attacks
+	Attacks  func() (all []record.AttackState, ok bool) // that have a pager; ok is false as long as they aren't known
 	Notifier Notifier
 	Calls    *prometheus.CounterVec // by account and outcome: taken, failed (and tried again), refused
 	Log      *slog.Logger
@@ -153,7 +148,7 @@ func (p *Paging) round(ctx context.Context) (err error) {
 	if err := p.load(ctx); err != nil {
 		return err
 	}
-	attacks, known := p.cfg.Attacks.WithPager()
+	attacks, known := p.cfg.Attacks()
 	if !known {
 		return nil
 	}

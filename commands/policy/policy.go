@@ -15,18 +15,13 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Switch switches all changes off, on every account, for as long as a living replica's configuration says so.
-type Switch interface {
-	Off() bool
-	Away() string // why the store takes nothing just now, in words that follow "Redis"; "": it does, as far as is known
-}
-
 // Policy is an account's policy as it holds now.
 type Policy struct {
 	config.Policy
 
-	Switch  Switch                 // nil: there is none
-	Sources func() []config.Source // the named ones, as they are now; nil: none
+	Off       func() bool            // a living replica's configuration switches all changes off, on every account; nil: none does
+	StoreAway func() error           // why the store takes nothing just now, nil: it does; nil: that isn't known
+	Sources   func() []config.Source // the named ones, as they are now; nil: none
 }
 
 // LongestOverride is how long a change may last that was made without the approval that it needs.
@@ -34,7 +29,7 @@ const LongestOverride = time.Hour
 
 // ChangesNow is what may be changed at all, as it is now.
 func (p Policy) ChangesNow() string {
-	if p.Switch != nil && p.Switch.Off() {
+	if p.Off != nil && p.Off() {
 		return config.ChangesOff
 	}
 	return p.Changes
@@ -207,8 +202,8 @@ func (p Policy) GuardEnd(until, now time.Time) error {
 func (p Policy) Describe() string {
 	switch p.ChangesNow() {
 	case config.ChangesOn:
-		if p.Switch != nil && p.Switch.Away() != "" {
-			return Away(p.Switch.Away())
+		if p.StoreAway != nil && p.StoreAway() != nil {
+			return Away(refusal.Redis(p.StoreAway()))
 		}
 		return "live: changes are made"
 	case config.ChangesOff:

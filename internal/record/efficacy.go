@@ -102,3 +102,19 @@ func (e Efficacy) Figures() (n int64) {
 	}
 	return n
 }
+
+// Judgement is a change with what was seen of it.
+type Judgement struct {
+	Change   Change
+	Efficacy Efficacy
+	Turned   bool // the finding, in words, is another than before
+	Notify   bool // people are notified: it does not work though it should, or what it denied came back
+}
+
+// Urgency is how soon the card is to show it: who made the change waits for what comes of it.
+func (j Judgement) Urgency() Urgency {
+	if j.Turned {
+		return UrgentActed
+	}
+	return UrgentFigures
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func contextOf(t testing.TB, s *store.Store, account string) record.AccountContext {
@@ -33,7 +32,7 @@ func TestAnAccountsContextIsShared(t *testing.T) {
 		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
 		require.NoError(t, l.SaveLocked(ctx, noon))
 		source := netip.MustParseAddr("203.0.113.7")
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
 		require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: noon, Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}, contextOf(t, other, "acme"))
 		require.Equal(t, record.AccountContext{}, contextOf(t, other, "other"), "accounts share nothing")
 		marks, err := other.Cards.Stale(ctx, "acme")
@@ -41,7 +40,7 @@ func TestAnAccountsContextIsShared(t *testing.T) {
 		require.Contains(t, marks, "a1", "its card shows it")
 		require.Contains(t, marks, "a2")
 
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon}))
 		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
 		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
 		context := contextOf(t, other, "acme")

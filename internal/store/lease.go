@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A
@@ -19,7 +17,7 @@ const stateVersion = 6
 const leaseTaken = "taken"
 
 // leaseErrors says why a lease can't be taken for now, by takeLease's answer.
-var leaseErrors = map[string]error{"empty": refusal.ErrEmptied, "newer": refusal.ErrNewer, "older": refusal.ErrOlder}
+var leaseErrors = map[string]error{"empty": ErrEmptied, "newer": ErrNewer, "older": ErrOlder}
 
 var errLeaseLost = errors.New("lease lost")
 

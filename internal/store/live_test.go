@@ -26,7 +26,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // slackWay is the way to an emulated workspace in the same process, on which posts and edits are noted.
@@ -171,7 +170,7 @@ func (l *live) own(account string, messagesPerSecond float64) {
 // poll has every attack be hit again; those that there were fewer of before are found.
 func (l *live) poll(attacks int) {
 	l.polls++
-	u := poller.Update{LastGood: time.Now(), Attacks: map[string]record.AttackState{}}
+	u := record.PollUpdate{LastGood: time.Now(), Attacks: map[string]record.AttackState{}}
 	for i := range attacks {
 		one := apiclient.Attack{
 			ID: fmt.Sprint("x:", i), Type: "sqli", Method: "GET", Domain: "shop.example.com", Path: fmt.Sprint("/", i),

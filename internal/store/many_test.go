@@ -137,9 +137,9 @@ func TestVeryManyAttacksAreDeleted(t *testing.T) {
 		reached := record.Cap{Over: "over 40,000 attacks in 24 h", Edge: noon}
 		event := record.Event{ID: "gap", Account: "acme", Kind: record.MonitoringGap, Channel: "C1", At: noon, Payload: record.GapFacts{}}
 		require.Eventually(t, func() bool {
-			return s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll(ids...)}) == nil
+			return s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Attacks: shownAll(ids...)}) == nil
 		}, patience, 100*time.Millisecond)
-		update := poller.Update{LastGood: noon, Delete: ids[1:], Events: []record.Event{event}, Cap: &reached}
+		update := record.PollUpdate{LastGood: noon, Delete: ids[1:], Events: []record.Event{event}, Cap: &reached}
 		var after atomic.Int64 // so many steps that delete something of many attacks; none beyond them
 		s.AddHook(sending(func(_ context.Context, cmds ...redis.Cmder) error {
 			if slices.Contains(cmds[0].Args(), any("HDEL")) && after.Add(-1) < 0 {
@@ -147,7 +147,7 @@ func TestVeryManyAttacksAreDeleted(t *testing.T) {
 			}
 			return nil
 		}))
-		var stored poller.State
+		var stored record.PollState
 		for steps := int64(0); ; steps++ {
 			after.Store(steps)
 			err := s.Attacks.Save(ctx, "acme", update)

@@ -7,9 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 func TestAnOutageIsStored(t *testing.T) {
@@ -21,12 +20,12 @@ func TestAnOutageIsStored(t *testing.T) {
 			require.NoError(t, err)
 			return r.Outage
 		}
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &outage, Events: []record.Event{event("n1", "")}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Outage: &outage, Events: []record.Event{event("n1", "")}}))
 		require.Equal(t, outage, stored())
 		waiting, err := other.Outbox.Waiting(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, waiting, 1)
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Stale: []string{"x:1"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Stale: []string{"x:1"}}))
 		require.Equal(t, outage, stored(), "nothing was said of it")
 		file, err := other.Cards.Details(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
@@ -38,7 +37,7 @@ func TestAnOutageIsStored(t *testing.T) {
 		r, err := other.Attacks.Load(ctx, "globex")
 		require.NoError(t, err)
 		require.Zero(t, r.Outage)
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Outage: &record.Outage{}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Outage: &record.Outage{}}))
 		require.Zero(t, stored())
 	})
 }
@@ -61,7 +60,7 @@ func TestAPermissionLossIsStoredWithItsEvents(t *testing.T) {
 		none, err := s.Permissions.PermissionLoss(ctx, "acme")
 		require.NoError(t, err)
 		require.Zero(t, none)
-		drafted(t, s, func(l commands.Draft) error { return l.SavePermissionLoss(ctx, refused(), event("permission-1", "")) })
+		drafted(t, s, func(l *store.Draft) error { return l.SavePermissionLoss(ctx, refused(), event("permission-1", "")) })
 		got, err := other.Permissions.PermissionLoss(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, refused(), got)

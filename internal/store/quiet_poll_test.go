@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -110,7 +109,7 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 			Account: &account, API: q, Clock: q, Store: q.store.Attacks, Notifier: q, Preferences: q, StormEnds: time.Hour,
 		})
 		require.NotEmpty(t, q.polls(t, p, 1), "the first start")
-		drafted(t, q.store, func(l commands.Draft) error {
+		drafted(t, q.store, func(l *store.Draft) error {
 			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
 		})
 		q.now = q.now.Add(time.Second)
@@ -130,10 +129,10 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		}
 		other := w.open(t)
 		require.False(t, state("x:4").Notified)
-		drafted(t, other, func(l commands.Draft) error { return l.SaveMutes(t.Context(), nil) })
+		drafted(t, other, func(l *store.Draft) error { return l.SaveMutes(t.Context(), nil) })
 		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:4").Notified }, patience, 10*time.Millisecond, "another replica's user ended the mute")
 
-		drafted(t, q.store, func(l commands.Draft) error {
+		drafted(t, q.store, func(l *store.Draft) error {
 			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
 		})
 		q.add(q.now, "sqli", "x:5")

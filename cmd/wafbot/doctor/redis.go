@@ -62,8 +62,8 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	switch err := s.Replicas.Hear(ctx); {
 	case err == nil:
 		found = append(found, clockApart("redis", host, c.clocks.Offsets().Redis))
-	case errors.Is(err, refusal.ErrOlder), errors.Is(err, refusal.ErrNewer), refusal.TooOld(err):
-		words := err.Error()
+	case errors.Is(err, store.ErrOlder), errors.Is(err, store.ErrNewer), store.TooOld(err):
+		words := refusal.Advised(err).Error()
 		text, fix, _ := strings.Cut(words[strings.Index(words, "redis ")+len("redis "):], ": ")
 		found = append(found, wrong(text, fix).of("redis", host))
 	}
@@ -148,9 +148,9 @@ func lastLine(err error) string {
 func redisVersion(f store.Facts) Finding {
 	switch {
 	case f.Version == "":
-		return Finding{State: Note, Text: "version unknown: it doesn't say; wafbot needs " + refusal.MinRedis}
-	case older(f.Version, refusal.MinRedis):
-		return Finding{State: Wrong, Text: "version " + f.Version + " is too old", Fix: "upgrade it to " + refusal.MinRedis + " or later"}
+		return Finding{State: Note, Text: "version unknown: it doesn't say; wafbot needs " + store.MinVersion}
+	case older(f.Version, store.MinVersion):
+		return Finding{State: Wrong, Text: "version " + f.Version + " is too old", Fix: "upgrade it to " + store.MinVersion + " or later"}
 	}
 	return Finding{State: OK, Text: "version " + f.Version}
 }
