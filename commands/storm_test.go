@@ -117,7 +117,7 @@ func TestAGroupedAttackIsExplainedAmongStorms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	storm := w.storeStorm(12, 1)
-	others := poller.Update{Attacks: map[string]record.AttackState{}}
+	others := record.PollUpdate{Attacks: map[string]record.AttackState{}}
 	for i := range 3 {
 		a := apiclient.Attack{ID: fmt.Sprint("storm:C0WAF:176360050", i), App: apiclient.Known(4), First: w.clock(), Last: w.clock()}
 		others.Attacks[a.ID] = record.AttackState{Attack: a, Storm: &record.Storm{Began: w.clock(), Grouped: 11}, ObservedAt: w.clock()}
