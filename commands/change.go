@@ -41,7 +41,7 @@ func (r *Runner) change(ctx context.Context, c *job) (call.Result, error) {
 // plan makes the plans of a line and guards them. begun reports that this delivery has begun to carry them out before.
 func (r *Runner) plan(ctx context.Context, c *job, begun bool) ([]call.Plan, error) {
 	c.Needs = nil // of an attempt before
-	plans, err := r.executor.planOn(ctx, c.Call)
+	plans, err := r.loader.planOn(ctx, c.Call)
 	r.executor.noteUnplanned(ctx, c, err)
 	if err != nil && !begun {
 		err = refusal.NotBegun(err)
@@ -58,14 +58,14 @@ func (r *Runner) plan(ctx context.Context, c *job, begun bool) ([]call.Plan, err
 }
 
 // planOn makes a line's plans on what it needs. What is refused whatever stands there isn't kept waiting for the service.
-func (x *executor) planOn(ctx context.Context, c *call.Call) ([]call.Plan, error) {
-	x.cfg.tellTime(c, x.cfg.Clocks.Now())
+func (l *loader) planOn(ctx context.Context, c *call.Call) ([]call.Plan, error) {
+	l.cfg.tellTime(c, l.cfg.Clocks.Now())
 	unread := *c
 	unread.Facts = &call.Facts{}
 	if _, err := c.Cmd.Plan(&unread); err != nil && !errors.Is(err, call.ErrUnread) {
 		return nil, err
 	}
-	x.loader.load(ctx, c, whileCallLasts, c.Cmd.Needs)
+	l.load(ctx, c, whileCallLasts, c.Cmd.Needs)
 	return c.Cmd.Plan(c)
 }
 

@@ -186,7 +186,7 @@ func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalReque
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.FromService(err))
 	}
-	plans, err = r.executor.planOn(ctx, asked.Call)
+	plans, err = r.loader.planOn(ctx, asked.Call)
 	r.executor.noteUnplanned(ctx, asked, err)
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))
