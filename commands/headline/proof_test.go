@@ -98,7 +98,7 @@ func check(t *rapid.T, f call.Situation, all []drawn, patchedUntil int) {
 		}
 		covered = covered && denied && !d.allowed && d.stopped > 20
 	}
-	f.Situation.Others = efficacy.Others(f.Situation, 0)
+	f.Others = efficacy.Others(f, 0)
 	got := Of(f)
 	if covered || patchedUntil > 20 {
 		require.NotEqual(t, NotBlocked, got.State, "all that is seen is covered and stopped")
