@@ -145,8 +145,9 @@ func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool)
 	return at, nil
 }
 
-// recordCard records where an attack's card is, also of one that was dropped and is hit again. Where an earlier event's delivery is the card, e is taken
-// off with it; where that was posted before e was found, e is handled again: the card doesn't say it.
+// recordCard records where an attack's card is, also of one that was dropped and is hit again. Where an earlier event's
+// delivery is the card, e is taken off with it; where that was posted before e was found, e is said under it: the card
+// doesn't say it. That is planned by the facts at hand: where the store can't keep the place they would never change.
 func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card delivered) error {
 	began := e
 	began.ID = card.post.Delivery
@@ -160,8 +161,14 @@ func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card
 	switch {
 	case began.ID == e.ID:
 		return nil
-	case card.at.TS != "" && (card.found || card.done):
-		return n.handle(ctx, e)
+	case card.at.TS != "" && f.card.TS == "" && (card.found || card.done):
+		h := n.handlers[e.Kind]
+		f.card = card.at
+		p, err := h.plan(e, f)
+		if err != nil {
+			return err
+		}
+		return n.carryOut(ctx, e, h.shown, f, p)
 	}
 	return n.deliver.drop(ctx, e)
 }

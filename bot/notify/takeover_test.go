@@ -125,6 +125,44 @@ func TestAChangeIsSaidUnderTheCardOfADeadReplica(t *testing.T) {
 	})
 }
 
+// forgetful holds no place of a card, whatever it is told: as where somebody's value lies in its place.
+type forgetful struct{ *oneAttack }
+
+func (forgetful) Card(context.Context, string, string) (channel, ts string, err error) {
+	return "", "", nil
+}
+
+func (f forgetful) Details(ctx context.Context, account, attack string) (record.AttackDetails, error) {
+	d, err := f.oneAttack.Details(ctx, account, attack)
+	d.Card = record.Place{}
+	return d, err
+}
+
+func (f forgetful) BeginCard(ctx context.Context, account, attack, delivery string, now time.Time) (record.AttackDetails, record.Attempt, error) {
+	d, begun, err := f.oneAttack.BeginCard(ctx, account, attack, delivery, now)
+	d.Card = record.Place{}
+	return d, begun, err
+}
+
+// What is said of an attack goes under the card that was found, also where the store doesn't keep that. Each time it was
+// handled once more within itself, for ever: the channel got nothing else, and the process would have run out of stack.
+func TestWhatIsSaidUnderAFoundCardEnds(t *testing.T) {
+	t.Parallel()
+	box := newOneAttack(record.AttackState{Attack: incident(), Revision: 2, Notified: true, Channel: "C1"})
+	became := record.Event{ID: "e1", Account: "acme", Kind: record.BecameIncident, Channel: "C1", At: now, Payload: changed(incident(), 2)}
+	owningWith(t, func(string, string) string { return "" }, func(cfg *Config) {
+		cfg.Stores = box.stores()
+		cfg.Stores.Cards = forgetful{box}
+	}, func(n *Notifier, s *choosy) {
+		box.postedBefore(s, began(), became)
+		n.Notify("acme", []record.Event{became})
+		time.Sleep(time.Minute)
+		require.Zero(t, waiting(n))
+		require.Len(t, s.all(), 1)
+		require.Contains(t, s.all()[0], "C1/1.9 ")
+	})
+}
+
 // A replica posted a card, and died before it recorded that. The attack's incident has another channel: the card moves there, and leaves no card behind that isn't known.
 func TestTheCardOfADeadReplicaMoves(t *testing.T) {
 	t.Parallel()

@@ -47,3 +47,24 @@ func TestADroppedAttackFindsItsCard(t *testing.T) {
 		require.Empty(t, waiting)
 	})
 }
+
+// What lies in the place of a card and is none gives way to the card's place, when that is recorded again.
+func TestTheCardOfADamagedPlaceIsFoundAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		owning(t, s)
+		ctx, n := t.Context(), event(record.CardDelivery("acme", "x:1"), "x:1")
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{n}}))
+		_, err := s.Outbox.Notified(ctx, n, "C1", "1.1", true)
+		require.NoError(t, err)
+		attack := record.AttackID("acme", "x:1")
+		for _, text := range []string{"garbage", "{", "null", "[1]", "-1"} {
+			require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, text).Err())
+			_, err = s.Outbox.Notified(ctx, n, "C1", "1.1", true)
+			require.NoError(t, err)
+			channel, ts, err := s.Cards.Card(ctx, "acme", attack)
+			require.NoError(t, err)
+			require.Equal(t, []string{"C1", "1.1"}, []string{channel, ts}, text)
+		}
+	})
+}

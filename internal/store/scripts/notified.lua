@@ -13,7 +13,8 @@ local waits = redis.call('HDEL', KEYS[1], ARGV[1])
 local before = redis.call('GET', KEYS[2])
 local stored = ARGV[4] ~= '' and redis.call('HEXISTS', KEYS[7], ARGV[4]) == 1
 if before and (before == ' ' or string.match(before, '^%S+ %S')) then
-  if stored and before ~= ' ' then redis.call('HSETNX', KEYS[3], ARGV[4], before) end
+  local known = redis.call('HGET', KEYS[3], ARGV[4]) or ''
+  if stored and before ~= ' ' and not string.match(known, '^%S+ %S') then redis.call('HSET', KEYS[3], ARGV[4], before) end
   return before
 end
 if waits == 0 and not before then return '' end
