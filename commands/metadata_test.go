@@ -114,6 +114,7 @@ func TestMetadataHoldsAllOfAChange(t *testing.T) {
 		back, parts := throughSlack(t, c)
 		require.Len(t, parts, 1)
 		c.Observed, c.With = nil, "" // evidence is wafbot's own, and too large; what is done is carried out by nobody
+		c.CheckAt = time.Time{}      // which follows from the rest
 		require.JSONEq(t, inJSON(t, c), inJSON(t, back))
 	}
 	require.Len(t, kinds, 12, "%v", kinds)
@@ -205,7 +206,7 @@ func TestMetadataLeavesOutWhatDoesNotFit(t *testing.T) {
 	long := w.does(ann, "deny 192.0.2.1 reason="+strings.Repeat("because%20", 100))
 	back, _ := throughSlack(t, long)
 	require.Empty(t, back.Reason)
-	long.Reason, long.Line = "", long.Line.With("reason", "")
+	long.Reason, long.Line, long.CheckAt = "", long.Line.With("reason", ""), time.Time{}
 	require.JSONEq(t, inJSON(t, long), inJSON(t, back))
 
 	var targets []string

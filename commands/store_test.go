@@ -483,6 +483,8 @@ func (l *ledger) readCommand(b *batch, what string, words, before []any) {
 		}
 		if words[0] == "ZADD" {
 			d.Next = time.Unix(words[2].(int64), 0).UTC()
+		} else {
+			d.Ended = true // a change that no attack led to has no card that is stale
 		}
 		b.due = append(b.due, d)
 	case what == "HSET outbox":
