@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -160,7 +159,6 @@ func TestJudging(t *testing.T) {
 
 // Whatever the records say, what was seen of a change only grows, and never beyond what came; a restart counts nothing twice.
 func TestWhatWasSeenOnlyGrows(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t)

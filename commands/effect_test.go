@@ -13,7 +13,6 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -213,7 +212,6 @@ func TestAPatchWorks(t *testing.T) {
 
 // A patch of another part than the attack's stops nothing of it; what else is attacked there isn't its business either.
 func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
 	w := newWorld(t)
 	w.attack(waf.AttackSpec{})
@@ -284,7 +282,6 @@ func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
 }
 
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
 	x := w.watcher()

@@ -14,6 +14,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/redistest"
 )
 
@@ -43,10 +44,10 @@ func realRedis(t testing.TB) redisServer {
 	return redisServer{url: s.URL(), away: s.Kill, back: func() { require.NoError(t, s.Restart()) }}
 }
 
-// aRedis is a real one, unless the round is a short one.
+// aRedis is a real one in make full.
 func aRedis(t testing.TB) redisServer {
 	t.Helper()
-	if testing.Short() {
+	if !full.On() || testing.Short() {
 		return miniRedis(t)
 	}
 	return realRedis(t)

@@ -7,7 +7,7 @@ import (
 )
 
 func TestReadsTyped(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
 		spec := injection()
 		spec.Vulnerability = sqlHole()
 		w.attack(spec)

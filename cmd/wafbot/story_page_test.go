@@ -16,6 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -312,10 +313,8 @@ receivers: [{name: hook, webhook_configs: [{url: "`+receiver.URL+`"}]}]
 }
 
 func TestARealAlertmanager(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return // it is no part of Go
-	}
 	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
 	address := alertmanager(t, h)
 	w.paging(address+"/api/v2/alerts", "alertmanager", 300*time.Millisecond)
