@@ -140,24 +140,6 @@ func TestAnAcknowledgementLapses(t *testing.T) {
 	})
 }
 
-// It is marked at the service as no attack, before the pager was called and afterwards.
-func TestThePagerIsNotCalledForAFalsePositive(t *testing.T) {
-	called := func(w *world) {
-		w.hook = newHook(w.t)
-		w.paging(w.hook.URL+"/key", "json", time.Second)
-	}
-	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
-		attack := w.attack(injection())
-		first := w.hook.next()
-		require.NoError(t, w.WAF.SetState(attack, "falsepositive"))
-		over := w.hook.next()
-		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
-		w.card("FALSE POSITIVE")
-		w.polls(6)
-		require.Empty(t, w.hook.got)
-	})
-}
-
 // The page of an attack is unanswered, perhaps because its pager only files a ticket: the incident's pager is called, even if the other one is down.
 func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 	t.Parallel()

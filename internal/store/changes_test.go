@@ -42,33 +42,6 @@ func due(t testing.TB, s *store.Store, now time.Time) []string {
 	return ids
 }
 
-func TestChangesComeNewestFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		s, now := w.open(t), time.Now().UTC()
-		require.Empty(t, changeIDs(t, s))
-		whole := record.Change{
-			ID: "c1", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}, Keys: map[string]string{"for": "4h"}}, Does: "Deny 203.0.113.7",
-			Actor: record.Actor{ID: "U1", Name: "Ann", Via: record.ViaSlash}, At: now.Add(-time.Hour), Until: now.Add(3 * time.Hour), State: record.StateBegun,
-		}
-		save(t, s, whole)
-		save(t, s, record.Change{ID: "c4", State: record.StateDone, At: now})
-		save(t, s, record.Change{ID: "c2", State: record.StateDone, At: now.Add(-time.Minute)})
-		save(t, s, record.Change{ID: "c3", State: record.StateDone, At: now})
-		for range 5 { // the same order each time, whatever order Redis has
-			require.Equal(t, []string{"c3", "c4", "c2", "c1"}, changeIDs(t, s))
-		}
-		whole.State = record.StateDone
-		save(t, s, whole)
-		all, err := w.open(t).Ledger.Changes(t.Context(), "acme")
-		require.NoError(t, err)
-		whole.Account = "acme"
-		require.Equal(t, whole, all[3])
-		other, err := s.Ledger.Changes(t.Context(), "other")
-		require.NoError(t, err)
-		require.Empty(t, other)
-	})
-}
-
 func TestChangesAreDeletedAMonthAfterTheirEnd(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, now := w.open(t), time.Now().UTC()
