@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -167,7 +168,7 @@ func TestWhatWasSeenOnlyGrows(t *testing.T) {
 		x.watch.Refresh()
 		var came, counted int64
 		records := map[string]apiclient.Attack{}
-		for range rapid.IntRange(1, 15).Draw(r, "looks") {
+		for range rapid.IntRange(1, full.Of(5, 15)).Draw(r, "looks") {
 			n := rapid.IntRange(0, 2).Draw(r, "record")
 			id, more := fmt.Sprint("r", n), rapid.Int64Range(-20, 100).Draw(r, "more")
 			was, known := records[id]

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -74,6 +75,7 @@ func TestReasonsAreSaidEverywhere(t *testing.T) {
 
 // Each fall is notified once: what worked again for a while and then does nothing calls again, also after a restart; what comes and goes doesn't.
 func TestEachFallIsNotifiedOnce(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	off := func(d time.Duration) {

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -282,6 +283,7 @@ func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
 }
 
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
 	x := w.watcher()

@@ -10,6 +10,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", strconv.Itoa(full.Of(20, 100))) // the command line overrides it
+	_ = flag.Set("rapid.checks", strconv.Itoa(full.Of(10, 100))) // the command line overrides it
 	os.Exit(m.Run())
 }
