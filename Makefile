@@ -3,7 +3,7 @@ GO      ?= go
 TIMEOUT ?= 5m
 FULL_TIMEOUT ?= 25m
 # The longest packages start first, so that none is left for one core at the end. Those that wait run beside those that compute.
-LONGEST ?= ./internal/chaos ./cmd/wafbot ./internal/store ./internal/doctor ./commands ./internal/redistest ./poller
+LONGEST ?= ./internal/chaos ./cmd/wafbot ./internal/store ./cmd/wafbot/doctor ./commands ./internal/redistest ./poller
 CHAOS_FOR    ?= 5m
 CHAOS_ROUNDS ?= 1
 CHAOS_SEED   ?= $(shell date +%s)
@@ -19,7 +19,7 @@ build: ## the binary, static
 test: tools ## what to run between two edits: all tests, small, with a real redis-server and the race detector where there is a C compiler. What didn't change isn't run again
 	./scripts/test -timeout $(TIMEOUT) $(LONGEST) ./...
 
-full chaos versions crowded soak abuse scale alerts pictures bench: export WAFBOT_FULL = 1
+full chaos versions crowded soak abuse scale alerts pictures bench: export FULL_TESTS = 1
 
 full: tools ## before a merge: all tests without the race detector, with large tables, a round of faults, a browser, Prometheus, and what builds the program
 	./scripts/test -count=1 -timeout $(FULL_TIMEOUT) $(LONGEST) ./...

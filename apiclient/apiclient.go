@@ -1,4 +1,3 @@
-// Package apiclient calls the application-protection service: one method, one call, and the only knowledge of its JSON.
 package apiclient
 
 import (
@@ -129,9 +128,9 @@ func NewHTTP() *http.Client {
 
 // User is the owner of the token and the account it belongs to.
 type User struct {
-	ClientID   int
-	ClientName string
-	Enabled    bool // also when the service omits it
+	ClientID   int    `api:"client_id"`
+	ClientName string `api:"client_name"`
+	Enabled    bool   `api:"enabled"` // also when the service omits it
 }
 
 // User reads the token's owner: POST /v1/user. It may be repeated.
@@ -141,12 +140,18 @@ func (c *Client) User(ctx context.Context) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	r := object(ans.body)
-	if r == nil {
+	found := object(ans.body)
+	if found == nil {
 		return User{}, puzzling(k, "answer holds no user")
 	}
-	enabled, said := flag(r["enabled"])
-	return User{ClientID: int(cmp.Or(r.id("client_id"), r.id("clientid"))), ClientName: r.text("client_name"), Enabled: enabled || !said}, nil
+	var u struct {
+		User
+		Other int `api:"clientid"`
+	}
+	u.Enabled = true
+	decode(found, 0, &u)
+	u.ClientID = cmp.Or(u.ClientID, u.Other)
+	return u.User, nil
 }
 
 // account is the account's id: the configured one, else the one of POST /v1/user, which is requested once and kept

@@ -8,13 +8,11 @@ import (
 	"hash/maphash"
 	"iter"
 	"net/netip"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // DefaultApp is the id of the default application in attack records and conditions.
@@ -22,46 +20,6 @@ const DefaultApp = -1
 
 // SeveralPaths is the path of a record that has several.
 const SeveralPaths = "[multiple]"
-
-// Figure is a count that the service may not have given. The zero value is unknown, which is not zero. As JSON it is a
-// number, or null.
-type Figure struct {
-	N     int64
-	Known bool
-}
-
-// Known returns the figure n.
-func Known(n int64) Figure { return Figure{N: n, Known: true} }
-
-// String is the number with thousands separated by commas, or "unknown".
-func (f Figure) String() string {
-	if !f.Known {
-		return "unknown"
-	}
-	return text.Number(f.N)
-}
-
-// MarshalJSON implements json.Marshaler.
-func (f Figure) MarshalJSON() ([]byte, error) {
-	if !f.Known {
-		return []byte("null"), nil
-	}
-	return strconv.AppendInt(nil, f.N, 10), nil
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (f *Figure) UnmarshalJSON(text []byte) error {
-	*f = Figure{}
-	if string(text) == "null" {
-		return nil
-	}
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		return fmt.Errorf("read figure: %w", err)
-	}
-	*f = Known(n)
-	return nil
-}
 
 // Status is how much of an attack the service stopped, normalised from the spellings it uses.
 type Status string
@@ -84,60 +42,55 @@ func (s Status) PassRank() (rank int, known bool) {
 // Attack is one attack record. A record that carries a vulnerability id is an incident.
 // Empty strings, zero times and unknown figures were absent, null or unreadable in the service's answer.
 type Attack struct {
-	ID          string         `json:"id"` // attackid, the identity: other fields of the same record keep changing
-	ClientID    int            `json:"client_id,omitempty"`
-	App         Figure         `json:"app,omitzero"` // application id; DefaultApp is the default application
-	Domain      string         `json:"domain,omitempty"`
-	Path        string         `json:"path,omitempty"` // can be the literal "[multiple]"
-	Method      string         `json:"method,omitempty"`
-	Parameter   string         `json:"parameter,omitempty"` // with the tags of its parsers, as POST_login_value
-	Type        string         `json:"type,omitempty"`      // an open set: sqli, xss, brute, blocked_source, …
-	First       time.Time      `json:"first,omitzero"`
-	Last        time.Time      `json:"last,omitzero"`
-	Hits        Figure         `json:"hits,omitzero"`
-	SourceCount Figure         `json:"source_count,omitzero"` // the true number of sources; Sources is cut short
-	Sources     []Source       `json:"sources,omitempty"`     // each once
-	Countries   []CountryShare `json:"countries,omitempty"`
-	StatusCodes []int          `json:"status_codes,omitempty"` // the answers that the application gave, each code once, in order; none: unknown
-	VulnID      string         `json:"vuln_id,omitempty"`      // "" unless it is an incident
-	Threat      Figure         `json:"threat,omitzero"`
-	Target      string         `json:"target,omitempty"`
-	Payloads    Figure         `json:"payloads,omitzero"`      // vectors_count
-	BlockStatus string         `json:"block_status,omitempty"` // as the service wrote it
-	State       string         `json:"state,omitempty"`        // "falsepositive" when a person set it
+	ID          string         `json:"id" api:"attackid"` // attackid, the identity: other fields of the same record keep changing
+	ClientID    int            `json:"client_id,omitempty" api:"clientid"`
+	App         Figure         `json:"app,omitzero" api:"poolid"` // application id; DefaultApp is the default application
+	Domain      string         `json:"domain,omitempty" api:"domain"`
+	Path        string         `json:"path,omitempty" api:"path"` // can be the literal "[multiple]"
+	Method      string         `json:"method,omitempty" api:"method"`
+	Parameter   string         `json:"parameter,omitempty" api:"parameter"` // with the tags of its parsers, as POST_login_value
+	Type        string         `json:"type,omitempty" api:"type"`           // an open set: sqli, xss, brute, blocked_source, …
+	First       time.Time      `json:"first,omitzero" api:"first_time"`
+	Last        time.Time      `json:"last,omitzero" api:"last_time"`
+	Hits        Figure         `json:"hits,omitzero" api:"hits"`
+	SourceCount Figure         `json:"source_count,omitzero" api:"ip_count"` // the true number of sources; Sources is cut short
+	Sources     []Source       `json:"sources,omitempty" api:"ip_top"`       // each once
+	Countries   []CountryShare `json:"countries,omitempty" api:"country_top"`
+	StatusCodes []int          `json:"status_codes,omitempty" api:"statuscodes"` // the answers that the application gave, each code once, in order; none: unknown
+	VulnID      string         `json:"vuln_id,omitempty" api:"vulnid"`           // "" unless it is an incident
+	Threat      Figure         `json:"threat,omitzero" api:"threat"`
+	Target      string         `json:"target,omitempty" api:"target"`
+	Payloads    Figure         `json:"payloads,omitzero" api:"vectors_count"`     // vectors_count
+	BlockStatus string         `json:"block_status,omitempty" api:"block_status"` // as the service wrote it
+	State       string         `json:"state,omitempty" api:"state"`               // "falsepositive" when a person set it
 }
 
 // Source is one of an attack's busiest sources.
 type Source struct {
-	IP      netip.Addr `json:"ip"` // v4-mapped addresses are unmapped
-	Hits    Figure     `json:"hits,omitzero"`
-	Country string     `json:"country,omitempty"`
+	IP      netip.Addr `json:"ip" api:"ip"` // v4-mapped addresses are unmapped
+	Hits    Figure     `json:"hits,omitzero" api:"count"`
+	Country string     `json:"country,omitempty" api:"country"`
 }
 
 // CountryShare is the part of an attack's hits that came from one country.
 type CountryShare struct {
-	Country string `json:"country"`
-	Hits    Figure `json:"hits,omitzero"`
+	Country string `json:"country" api:"country"`
+	Hits    Figure `json:"hits,omitzero" api:"count"`
 }
 
 // Equal reports whether two records say the same.
 func (a Attack) Equal(b Attack) bool {
-	return slices.Equal(a.Sources, b.Sources) && slices.Equal(a.Countries, b.Countries) && slices.Equal(a.StatusCodes, b.StatusCodes) &&
-		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.plain() == b.plain()
-}
-
-// plain is all of a record that == compares.
-func (a Attack) plain() plainAttack {
-	return plainAttack{
-		[10]string{a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.VulnID, a.Target, a.BlockStatus, a.State},
-		[5]Figure{a.App, a.Hits, a.SourceCount, a.Threat, a.Payloads}, a.ClientID,
+	if !slices.Equal(a.Sources, b.Sources) || !slices.Equal(a.Countries, b.Countries) ||
+		!slices.Equal(a.StatusCodes, b.StatusCodes) || !a.First.Equal(b.First) || !a.Last.Equal(b.Last) {
+		return false
 	}
+	a.Sources, a.Countries, a.StatusCodes, a.First, a.Last = b.Sources, b.Countries, b.StatusCodes, b.First, b.Last
+	return reflect.DeepEqual(a, b)
 }
 
-type plainAttack struct {
-	texts    [10]string
-	figures  [5]Figure
-	clientID int
+// texts are all of a record's texts but the id.
+func (a *Attack) texts() []*string {
+	return []*string{&a.Domain, &a.Path, &a.Method, &a.Parameter, &a.Type, &a.VulnID, &a.Target, &a.BlockStatus, &a.State}
 }
 
 // Incident reports whether the attack exploited a vulnerability.
@@ -204,7 +157,7 @@ const (
 // Brief is the record small enough to be kept as evidence: texts are cut at 400 bytes, lists after 10 items. The id
 // stays whole.
 func (a Attack) Brief() Attack {
-	for _, text := range []*string{&a.Domain, &a.Path, &a.Method, &a.Parameter, &a.Type, &a.VulnID, &a.Target, &a.BlockStatus, &a.State} {
+	for _, text := range a.texts() {
 		if len(*text) > briefText {
 			*text = cut(*text, briefText) + "…"
 		}
@@ -271,12 +224,17 @@ func (c *Client) readAttacks(p page, f AttackFilter) (read AttackPage, notOwn er
 			read.Known = append(read.Known, sum)
 			continue
 		}
-		fields := decode[attackFields](item)
-		if err := c.notOwn(p.call, p.own, fields.ClientID); err != nil {
+		var record struct {
+			Attack
+			Other string `api:"id"` // the identity where attackid is missing
+		}
+		if err := c.notOwn(p.call, p.own, decode(item, p.own, &record)); err != nil {
 			notOwn = err
 			continue
 		}
-		a := readAttack(fields)
+		a := record.Attack
+		a.ID = identity(cmp.Or(a.ID, record.Other))
+		a.tidy()
 		if a.Type != noticeType && (a.Incident() || !f.IncidentsOnly) { // a vulnerability's id that is 0 isn't null
 			read.Attacks, read.Sums = append(read.Attacks, a), append(read.Sums, sum)
 		}
@@ -284,104 +242,43 @@ func (c *Client) readAttacks(p page, f AttackFilter) (read AttackPage, notOwn er
 	return read, notOwn
 }
 
-// attackFields are the fields of an attack record, as the service writes them.
-type attackFields struct {
-	AttackID    any       `json:"attackid"`
-	ID          any       `json:"id"`
-	ClientID    any       `json:"clientid"`
-	App         any       `json:"poolid"`
-	Domain      any       `json:"domain"`
-	Path        any       `json:"path"`
-	Method      any       `json:"method"`
-	Parameter   any       `json:"parameter"`
-	Type        any       `json:"type"`
-	First       any       `json:"first_time"`
-	Last        any       `json:"last_time"`
-	Hits        any       `json:"hits,omitzero"`
-	SourceCount any       `json:"ip_count"`
-	Sources     []topItem `json:"ip_top"`
-	Countries   []topItem `json:"country_top"`
-	StatusCodes []any     `json:"statuscodes"`
-	VulnID      any       `json:"vulnid"`
-	Threat      any       `json:"threat,omitzero"`
-	Target      any       `json:"target"`
-	Payloads    any       `json:"vectors_count"`
-	BlockStatus any       `json:"block_status"`
-	State       any       `json:"state"`
-}
-
-// topItem is one of the sources or countries that an attack's hits came from.
-type topItem struct {
-	IP      any `json:"ip"`
-	Country any `json:"country"`
-	Hits    any `json:"count"`
-}
-
-func readAttack(f attackFields) Attack {
-	a := Attack{
-		ID:          identity(f.AttackID),
-		ClientID:    int(wholeNumber(f.ClientID)),
-		App:         anyNumber(f.App),
-		Domain:      bounded(wordOf(f.Domain), maxText),
-		Path:        bounded(wordOf(f.Path), MaxPath),
-		Method:      bounded(wordOf(f.Method), maxText),
-		Parameter:   bounded(wordOf(f.Parameter), maxText),
-		Type:        bounded(wordOf(f.Type), maxText),
-		First:       moment(f.First),
-		Last:        moment(f.Last),
-		Hits:        figureOf(f.Hits),
-		SourceCount: figureOf(f.SourceCount),
-		StatusCodes: statusCodes(f.StatusCodes),
-		VulnID:      vulnerabilityID(f.VulnID),
-		Threat:      figureOf(f.Threat),
-		Target:      bounded(wordOf(f.Target), maxText),
-		Payloads:    figureOf(f.Payloads),
-		BlockStatus: bounded(wordOf(f.BlockStatus), maxText),
-		State:       bounded(wordOf(f.State), maxText),
+// tidy bounds what was read, and leaves out what isn't what it should be.
+func (a *Attack) tidy() {
+	if a.VulnID == "0" { // the service also writes 0 for none
+		a.VulnID = ""
 	}
-	if a.ID == "" {
-		a.ID = identity(f.ID)
+	for _, text := range a.texts() {
+		most := maxText
+		if text == &a.Path {
+			most = MaxPath
+		}
+		*text = bounded(*text, most)
 	}
-	for _, s := range busiest(f.Sources) {
-		ip, err := netip.ParseAddr(wordOf(s.IP))
-		ip = ip.Unmap().WithZone("")
-		if err == nil && !slices.ContainsFunc(a.Sources, func(before Source) bool { return before.IP == ip }) { // 192.0.2.1 may also come as ::ffff:192.0.2.1
-			a.Sources = append(a.Sources, Source{IP: ip, Hits: figureOf(s.Hits), Country: s.country()})
+	slices.Sort(a.StatusCodes)
+	a.StatusCodes = slices.DeleteFunc(slices.Compact(a.StatusCodes), func(code int) bool { return code < 100 || code > 599 })
+	a.StatusCodes = slices.Clone(a.StatusCodes) // which has no room for those that came twice
+	top := busiest(a.Sources, func(s Source) Figure { return s.Hits })
+	a.Sources = nil
+	for _, s := range top { // 192.0.2.1 may also come as ::ffff:192.0.2.1
+		if s.IP.IsValid() && !slices.ContainsFunc(a.Sources, func(before Source) bool { return before.IP == s.IP }) {
+			s.Country = cut(s.Country, briefText)
+			a.Sources = append(a.Sources, s)
 		}
 	}
-	for _, s := range busiest(f.Countries) {
-		a.Countries = append(a.Countries, CountryShare{Country: s.country(), Hits: figureOf(s.Hits)})
+	a.Countries = busiest(a.Countries, func(s CountryShare) Figure { return s.Hits })
+	for i := range a.Countries {
+		a.Countries[i].Country = cut(a.Countries[i].Country, briefText)
 	}
-	return a
 }
-
-// vulnerabilityID is the id of the vulnerability that an attack exploited. The service also writes 0 for none.
-func vulnerabilityID(v any) string {
-	id := joined(v)
-	if id == "0" {
-		return ""
-	}
-	return bounded(id, maxText)
-}
-
-// statusCodes are the codes of HTTP that are listed.
-func statusCodes(listed []any) []int {
-	codes := readable(listed, func(item any) (int, bool) { n := wholeNumber(item); return int(n), n >= 100 && n <= 599 })
-	slices.Sort(codes)
-	return slices.Clone(slices.Compact(codes)) // which has no room for those that came twice
-}
-
-// country is a country's code, none of which is long.
-func (t topItem) country() string { return cut(wordOf(t.Country), briefText) }
 
 // maxTop is how many of its busiest sources an attack is known by: the service cuts its lists, too.
 const maxTop = 100
 
 // busiest are the items with the most hits, where there are too many.
-func busiest(top []topItem) []topItem {
+func busiest[T any](top []T, hits func(T) Figure) []T {
 	if len(top) > maxTop {
-		slices.SortStableFunc(top, func(x, y topItem) int { return cmp.Compare(figureOf(y.Hits).N, figureOf(x.Hits).N) })
-		top = top[:maxTop]
+		slices.SortStableFunc(top, func(x, y T) int { return cmp.Compare(hits(y).N, hits(x).N) })
+		top = slices.Clone(top[:maxTop])
 	}
 	return top
 }
@@ -410,10 +307,9 @@ const OwnID = "storm:"
 // maxID is how long an id may be, in bytes: the service's have about 30.
 const maxID = 200
 
-// identity reads the id of an attack. One that could be taken for wafbot's own, fills a message, or does more than
+// identity is the id of an attack. One that could be taken for wafbot's own, fills a message, or does more than
 // stand there, is replaced by its hash.
-func identity(v any) string {
-	id := joined(v)
+func identity(id string) string {
 	strange := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`<>&"\`, r) }
 	if len(id) > maxID || strings.HasPrefix(id, OwnID) || strings.ContainsFunc(id, strange) {
 		return fmt.Sprintf("x:%x", sha256.Sum256([]byte(id)))

@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"sync/atomic"
 	"time"
-
-	"github.com/wafbot/wafbot/internal/delay"
 )
 
 const (
@@ -43,12 +42,13 @@ const (
 
 // answer is the service's answer with a good status.
 type answer struct {
-	body     json.RawMessage // without its envelope; nil: the answer is empty
+	body     json.RawMessage // without its envelope
 	doubtful bool            // an earlier try may have taken effect
 }
 
-// change sends a call whose body names the account. What the answer names of another client leaves the outcome open.
-func (c *Client) change(ctx context.Context, k call, body func(clientID int) any) (answer, error) {
+// change sends a call whose body names the account, and reads what the answer holds into a struct. An object of another
+// client leaves the outcome open.
+func (c *Client) change(ctx context.Context, k call, body func(clientID int) any, into any) (answer, error) {
 	clientID, err := c.account(ctx)
 	if err != nil {
 		return answer{}, err
@@ -56,8 +56,7 @@ func (c *Client) change(ctx context.Context, k call, body func(clientID int) any
 	k.body = body(clientID)
 	ans, err := c.do(ctx, k)
 	if err == nil {
-		r := object(ans.body)
-		err = c.notOwn(k, clientID, r["clientid"], r["client_id"])
+		err = c.notOwn(k, clientID, decode(object(ans.body), clientID, into))
 	}
 	return ans, err
 }
@@ -86,19 +85,21 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 		if !again || ctx.Err() != nil || endsWithin(ctx, pause) {
 			return answer{}, failure
 		}
-		if err := delay.Sleep(ctx, pause); err != nil {
-			failure.Err = errors.Join(failure.Err, err)
+		select {
+		case <-ctx.Done():
+			failure.Err = errors.Join(failure.Err, ctx.Err())
 			return answer{}, failure
+		case <-time.After(pause):
 		}
 	}
 }
 
 func (c *Client) logCall(ctx context.Context, k call, took time.Duration, failure *Error) {
+	args := []any{"call", k.op, "took", took}
 	if failure != nil {
-		c.log.DebugContext(ctx, "called the service", "call", k.op, "took", took, "err", failure)
-		return
+		args = append(args, "err", failure)
 	}
-	c.log.DebugContext(ctx, "called the service", "call", k.op, "took", took)
+	c.log.DebugContext(ctx, "called the service", args...)
 }
 
 // authorised sends the call once, and a second time when it was refused with a token that has been replaced since:
@@ -170,7 +171,8 @@ func (c *Client) request(ctx context.Context, k call, body []byte) (*http.Reques
 }
 
 // read reads an answer, of which it never takes more than a bound. The status decides how, even if the body is cut
-// short.
+// short. A good status alone says nothing: a proxy gives it, too, with null or {} below. Without the service's
+// envelope an answer must hold something.
 func read(op string, resp *http.Response) (answer, *Error) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, longestRefusal+1))
@@ -190,34 +192,31 @@ func read(op string, resp *http.Response) (answer, *Error) {
 	case len(body) > maxAnswer:
 		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Err: errTooLong, unknown: true}
 	}
-	ans := answer{}
-	if len(bytes.TrimSpace(body)) == 0 {
-		return ans, nil
+	content, status, err := unwrap(body)
+	switch {
+	case isPage(body):
+		err = errors.New(notJSON)
+	case len(bytes.TrimSpace(body)) == 0, err == nil && status == 0 && saysNothing(content):
+		err = errors.New(notTheService)
 	}
-	var status int
-	if ans.body, status, err = unwrap(body); err != nil {
-		if isPage(body) {
-			err = errors.New(notJSON)
-		}
+	if err != nil {
 		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Message: "answer can't be read", Err: err, unknown: true}
 	}
 	if status >= 400 {
 		return answer{}, refusal(op, status, body)
 	}
-	return ans, nil
+	return answer{body: content}, nil
 }
 
 // serverTime is the time on the service's clock, zero when it is missing.
 func serverTime(header http.Header) time.Time {
-	t, err := http.ParseTime(header.Get("Date"))
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := http.ParseTime(header.Get("Date"))
 	return t.UTC()
 }
 
 const (
 	longestPause  = 30              // first pauses
+	doublings     = 5               // after which it is longer
 	lockedPause   = 5               // first pauses: locks last for seconds to minutes
 	maxRetryAfter = 2 * time.Minute // beyond it the call fails instead of waiting
 )
@@ -233,8 +232,9 @@ func (c *Client) pause(e *Error, repeatable bool, try int) (time.Duration, bool)
 	case e.Kind == Locked:
 		return max(lockedPause*c.step, e.RetryAfter), true
 	case e.Kind == RateLimited, broken && repeatable, e.Kind == Network && !e.unknown:
-		step := delay.Backoff(try-1, c.step, longestPause*c.step)
-		return max(delay.Jitter(step, step*3/2), e.RetryAfter), true
+		step := min(c.step<<min(try-1, doublings), longestPause*c.step)
+		step += rand.N(step/2 + 1) // clients that failed together don't come back together
+		return max(step, e.RetryAfter), true
 	}
 	return 0, false
 }

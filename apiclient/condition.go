@@ -1,7 +1,6 @@
 package apiclient
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,11 +45,11 @@ func ScopeConditions(s Scope) ([]Condition, error) {
 	return cs, nil
 }
 
-func equal(value string, point ...any) Condition {
+func equal(value string, point ...string) Condition {
 	return Condition{Type: conditionEqual, Value: value, Point: point}
 }
 
-func absent(point ...any) Condition { return Condition{Type: ConditionAbsent, Point: point} }
+func absent(point ...string) Condition { return Condition{Type: ConditionAbsent, Point: point} }
 
 // isIPv6Host reports whether the host is written as [::1], with or without a port.
 func isIPv6Host(host string) bool {
@@ -120,31 +119,17 @@ func ConditionKeys(cs []Condition) (all []string, ok bool) {
 		if host && c.Type == conditionIEqual {
 			c.Type = conditionEqual
 		}
-		keys[strings.Join(append([]string{c.Type, strconv.Quote(c.Value)}, point...), "\x00")] = true
+		keys[strings.Join(append(Part{c.Type, strconv.Quote(c.Value)}, point...), "\x00")] = true
 	}
 	return slices.Sorted(maps.Keys(keys)), true
 }
 
-// normalPoint writes a flat point the same whether its numbers are ints, floats or text, and header names in upper
-// case.
-func normalPoint(items []any) []string {
-	out := make([]string, len(items))
-	for i, item := range items {
-		switch item := item.(type) {
-		case string:
-			out[i] = item
-		case float64: // after a way through JSON
-			out[i] = strconv.FormatFloat(item, 'f', -1, 64)
-		case json.Number:
-			out[i] = wordOf(item)
-		default:
-			out[i] = fmt.Sprint(item)
-		}
+// normalPoint writes a flat point with a header's name in upper case.
+func normalPoint(p Part) Part {
+	if len(p) == 2 && p[0] == "header" {
+		return Part{p[0], strings.ToUpper(p[1])}
 	}
-	if len(out) == 2 && out[0] == "header" {
-		out[1] = strings.ToUpper(out[1])
-	}
-	return out
+	return p
 }
 
 // SameRule reports whether both rules do the same to the same requests. Ids, comments and times don't count.
@@ -175,10 +160,9 @@ func CoversPatch(wide, patch Rule) bool {
 	})
 }
 
-func flatPoint(p Point) []string {
-	var out []string
-	for _, group := range p {
-		out = append(out, normalPoint(group)...)
+func flatPoint(p Point) (flat Part) {
+	for _, part := range p {
+		flat = append(flat, normalPoint(part)...)
 	}
-	return out
+	return flat
 }

@@ -2,6 +2,7 @@ package apiclient_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,10 +13,19 @@ import (
 )
 
 func eq(value string, point ...any) apiclient.Condition {
-	return apiclient.Condition{Type: "equal", Value: value, Point: point}
+	return apiclient.Condition{Type: "equal", Value: value, Point: part(point)}
 }
 
-func none(point ...any) apiclient.Condition { return apiclient.Condition{Type: "absent", Point: point} }
+func none(point ...any) apiclient.Condition {
+	return apiclient.Condition{Type: "absent", Point: part(point)}
+}
+
+func part(items []any) (p apiclient.Part) {
+	for _, item := range items {
+		p = append(p, fmt.Sprint(item))
+	}
+	return p
+}
 
 func TestPathsBecomeConditions(t *testing.T) {
 	t.Parallel()
@@ -78,23 +88,23 @@ func TestScopesThatCanNotBeExpressedAreRefused(t *testing.T) {
 func TestConditionsOfAnotherFormHaveNoScope(t *testing.T) {
 	t.Parallel()
 	for name, cs := range map[string][]apiclient.Condition{
-		"regex":            {{Type: "regex", Value: "a", Point: []any{"action_name"}}},
+		"regex":            {{Type: "regex", Value: "a", Point: apiclient.Part{"action_name"}}},
 		"another header":   {eq("x", "header", "X-ID")},
 		"uri":              {eq("/a", "uri")},
 		"a hole":           {eq("b", "path", 1)},
 		"the end is wrong": {eq("a", "path", 0), none("path", 2)},
 		"a segment is **":  {eq("**", "path", 0)},
 		"ext is the star":  {eq("*", "action_ext")},
-		"name any case":    {{Type: "iequal", Value: "a", Point: []any{"action_name"}}},
-		"ext by regex":     {{Type: "regex", Value: "php[0-9]", Point: []any{"action_ext"}}},
+		"name any case":    {{Type: "iequal", Value: "a", Point: apiclient.Part{"action_name"}}},
+		"ext by regex":     {{Type: "regex", Value: "php[0-9]", Point: apiclient.Part{"action_ext"}}},
 		"absent name":      {none("action_name")},
 		"a query":          {eq("1", "get", "q")},
 		"scheme":           {eq("https", "scheme")},
-		"host by regex":    {{Type: "regex", Value: "[.]example[.]com$", Point: []any{"header", "HOST"}}},
+		"host by regex":    {{Type: "regex", Value: "[.]example[.]com$", Point: apiclient.Part{"header", "HOST"}}},
 		"no host":          {none("header", "HOST")},
 		"two hosts":        {eq("a", "header", "HOST"), eq("b", "header", "HOST")},
 		"odd instance":     {eq("04", "instance")},
-		"path any case":    {{Type: "iequal", Value: "a", Point: []any{"path", 0}}},
+		"path any case":    {{Type: "iequal", Value: "a", Point: apiclient.Part{"path", "0"}}},
 		"unreadable":       {{}},
 		"only an absence":  {none("path", 1)},
 		"name with a dot":  {eq("a.b", "action_name"), none("action_ext"), none("path", 0)},
@@ -134,12 +144,12 @@ func sameConditions(a, b []apiclient.Condition) bool {
 func TestSameConditionsAndRules(t *testing.T) {
 	t.Parallel()
 	a := []apiclient.Condition{eq("Shop.Example.com", "header", "host"), eq("a", "path", 0), none("action_ext")}
-	b := []apiclient.Condition{{Type: "absent", Value: "null", Point: []any{"action_ext"}}, eq("a", "path", 0.0), {Type: "iequal", Value: "shop.example.com", Point: []any{"header", "HOST"}}}
+	b := []apiclient.Condition{{Type: "absent", Value: "null", Point: apiclient.Part{"action_ext"}}, eq("a", "path", 0.0), {Type: "iequal", Value: "shop.example.com", Point: apiclient.Part{"header", "HOST"}}}
 	require.True(t, sameConditions(a, b))
-	b[1].Point = []any{"path", "0"}
+	b[1].Point = apiclient.Part{"path", "0"}
 	require.True(t, sameConditions(a, b))
 	require.True(t, sameConditions(nil, []apiclient.Condition{}))
-	for _, other := range [][]apiclient.Condition{nil, a[:2], {a[0], eq("A", "path", 0), a[2]}, {a[0], eq("a", "path", 1), a[2]}, {a[0], {Type: "iequal", Value: "a", Point: []any{"path", 0}}, a[2]}} {
+	for _, other := range [][]apiclient.Condition{nil, a[:2], {a[0], eq("A", "path", 0), a[2]}, {a[0], eq("a", "path", 1), a[2]}, {a[0], {Type: "iequal", Value: "a", Point: apiclient.Part{"path", "0"}}, a[2]}} {
 		require.False(t, sameConditions(a, other))
 	}
 	require.False(t, sameConditions([]apiclient.Condition{eq("a\x00b", "uri")}, []apiclient.Condition{eq("a", "b", "uri")}))
@@ -148,7 +158,7 @@ func TestSameConditionsAndRules(t *testing.T) {
 	same := apiclient.Rule{ID: 2, Type: "vpatch", Conditions: b, Point: apiclient.Point{{"header", "X-ID"}}, AttackType: "sqli"}
 	require.True(t, apiclient.SameRule(rule, same))
 	named := func(value, kind string) []apiclient.Condition {
-		return []apiclient.Condition{{Type: kind, Value: value, Point: []any{"action_name"}}}
+		return []apiclient.Condition{{Type: kind, Value: value, Point: apiclient.Part{"action_name"}}}
 	}
 	require.True(t, sameConditions(named("Login", "iequal"), named("login", "iequal")))
 	require.False(t, sameConditions(named("Login", "equal"), named("login", "equal")))

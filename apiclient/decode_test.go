@@ -197,9 +197,9 @@ func TestRulesAreReadAsTheServiceWritesThem(t *testing.T) {
 	 {"id":8.5,"type":"other","action":[{"type":"equal","value":4,"point":[["instance"]]},"unreadable"],"point":[["get","path"],["base64"]],"mode":null}]`)
 	require.Equal(t, []apiclient.Rule{
 		{ID: 8, ConditionID: 7, Type: "vpatch", AttackType: "sqli", System: true, Updated: time.Unix(1795000000, 0).UTC(),
-			Conditions: []apiclient.Condition{{Type: "iequal", Value: "shop.example.com", Point: []any{"header", "HOST"}}, {Type: "absent", Point: []any{"path", 0}}},
-			Point:      apiclient.Point{{"post"}, {"json_doc"}, {"hash", "x"}, {"array", 0}}},
-		{Type: "other", Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: []any{"instance"}}, {}}, Point: apiclient.Point{{"get", "path"}, {"base64"}}},
+			Conditions: []apiclient.Condition{{Type: "iequal", Value: "shop.example.com", Point: apiclient.Part{"header", "HOST"}}, {Type: "absent", Point: apiclient.Part{"path", "0"}}},
+			Point:      apiclient.Point{{"post"}, {"json_doc"}, {"hash", "x"}, {"array", "0"}}},
+		{Type: "other", Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: apiclient.Part{"instance"}}, {}}, Point: apiclient.Point{{"get", "path"}, {"base64"}}},
 	}, rules)
 	require.False(t, apiclient.SameRule(rules[1], rules[1])) // the unreadable condition is unknown
 }
@@ -213,7 +213,7 @@ func TestPartsOfRulesThatAreNotUnderstood(t *testing.T) {
 	}{
 		`["post","gql","gql_query","getUser","gql_var","id"]`: {apiclient.Point{{"post"}, {"gql"}, {"gql_query", "getUser"}, {"gql_var", "id"}}, true},
 		`[["post"],["gql"],["gql_mutation","a"]]`:             {apiclient.Point{{"post"}, {"gql"}, {"gql_mutation", "a"}}, true},
-		`[["post"],["array","0"]]`:                            {apiclient.Point{{"post"}, {"array", 0}}, true},
+		`[["post"],["array","0"]]`:                            {apiclient.Point{{"post"}, {"array", "0"}}, true},
 		`["post","brand_new","x"]`:                            {apiclient.Point{{"post"}, {"brand_new"}, {"x"}}, false},
 		`[["post"],["brand_new","Array","x"]]`:                {apiclient.Point{{"post"}, {"brand_new", "Array", "x"}}, false},
 		`["get"]`:                                             {apiclient.Point{{"get"}}, false},

@@ -20,7 +20,7 @@ func denial() apiclient.IPRule {
 
 func patch() apiclient.Rule {
 	return apiclient.Rule{Type: apiclient.RulePatch, AttackType: "sqli", Point: apiclient.Point{{"post"}, {"form_urlencoded", "login"}},
-		Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: []any{"instance"}}, {Type: "absent", Point: []any{"path", 0}}}}
+		Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: apiclient.Part{"instance"}}, {Type: "absent", Point: apiclient.Part{"path", "0"}}}}
 }
 
 func drain[T any](seq iter.Seq2[T, error]) ([]T, error) {

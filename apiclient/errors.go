@@ -3,6 +3,7 @@ package apiclient
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -108,6 +109,7 @@ const (
 
 	longestRefusal = 64 << 10 // bytes, after decompression; cutting it could cut the token in two
 	notJSON        = "a page for people instead of JSON, as proxies give it"
+	notTheService  = "nothing that the service says: does something between answer for it?"
 )
 
 func isPage(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }
@@ -118,7 +120,9 @@ func refusal(op string, status int, body []byte) *Error {
 	if isPage(body) || len(body) > longestRefusal {
 		e.Message = notJSON
 	} else if inner, _, err := unwrap(body); err == nil {
-		e.Message, e.Fields = explain(decode[any](inner))
+		var said any
+		_ = json.Unmarshal(inner, &said)
+		e.Message, e.Fields = explain(said)
 	} else {
 		e.Message = string(body)
 	}
@@ -189,8 +193,12 @@ func reason(v any) string {
 		return strings.Join(parts, "; ")
 	case map[string]any:
 		return reason(v["error"])
+	case string:
+		return v
+	case float64:
+		return fmt.Sprint(v)
 	}
-	return wordOf(v)
+	return ""
 }
 
 // clean makes the service's text safe to show and log, and removes the token from it.

@@ -8,14 +8,12 @@ func (c *Client) Foreign() int64 { return c.foreign.Load() }
 
 // notOwn is the error of a record that names another client than the account's; nil: it is the account's, or names
 // none.
-func (c *Client) notOwn(k call, own int, named ...any) error {
-	for _, v := range named {
-		if id := wholeNumber(v); id != 0 && id != int64(own) {
-			c.foreign.Add(1)
-			c.forget()
-			why := fmt.Sprintf("a record of client %d came for client %d", id, own)
-			return &Error{Op: k.op, Kind: Foreign, Message: why, unknown: k.effect != reading}
-		}
+func (c *Client) notOwn(k call, own int, foreign int64) error {
+	if foreign == 0 {
+		return nil
 	}
-	return nil
+	c.foreign.Add(1)
+	c.forget()
+	why := fmt.Sprintf("a record of client %d came for client %d", foreign, own)
+	return &Error{Op: k.op, Kind: Foreign, Message: why, unknown: k.effect != reading}
 }

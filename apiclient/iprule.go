@@ -1,7 +1,6 @@
 package apiclient
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -40,17 +39,17 @@ const ShortestEntry = 5 * time.Minute
 
 // IPRule is an entry of an IP list.
 type IPRule struct {
-	ID        int64        `json:"id,omitempty"` // given by the service
-	List      string       `json:"list"`
-	Kind      string       `json:"kind"`
-	Subnet    netip.Prefix `json:"subnet,omitzero"`  // of KindRange: an address is its /32 or /128
-	Values    []string     `json:"values,omitempty"` // of the other kinds: FR, TOR, aws
-	Apps      []int        `json:"apps"`             // [AllApps] for all applications
-	Reason    string       `json:"reason,omitempty"`
-	Author    string       `json:"author,omitempty"`     // given by the service
-	EventType string       `json:"event_type,omitempty"` // given by the service
-	Created   time.Time    `json:"created,omitzero"`     // given by the service
-	Expires   time.Time    `json:"expires,omitzero"`     // zero: unknown
+	ID        int64        `json:"id,omitempty" api:"id"` // given by the service
+	List      string       `json:"list" api:"list"`
+	Kind      string       `json:"kind" api:"rule_type"`
+	Subnet    netip.Prefix `json:"subnet,omitzero" api:"subnet"`         // of KindRange: an address is its /32 or /128
+	Values    []string     `json:"values,omitempty" api:"source_values"` // of the other kinds: FR, TOR, aws
+	Apps      []int        `json:"apps" api:"pools"`                     // [AllApps] for all applications
+	Reason    string       `json:"reason,omitempty" api:"reason"`
+	Author    string       `json:"author,omitempty" api:"author"`         // given by the service
+	EventType string       `json:"event_type,omitempty" api:"event_type"` // given by the service
+	Created   time.Time    `json:"created,omitzero" api:"created_at"`     // given by the service
+	Expires   time.Time    `json:"expires,omitzero" api:"expired_at"`     // zero: unknown
 }
 
 // Lasts reports whether the entry holds at a time still. One whose end the service does not tell counts.
@@ -67,13 +66,13 @@ const maxIPRules = 300
 // IPRules lists entries of the IP lists one by one: GET /v4/ip_rules. It may be repeated; an error ends the list.
 // An entry removed by others while it reads can push another one off the page.
 func (c *Client) IPRules(ctx context.Context, f IPRuleFilter) iter.Seq2[IPRule, error] {
-	return each(c, c.pages(ctx, maxIPRules, func(clientID, offset, limit int) call {
+	return each[IPRule](c, c.pages(ctx, maxIPRules, func(clientID, offset, limit int) call {
 		query := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}, "filter[clientid]": {strconv.Itoa(clientID)}}
 		if f.List != "" {
 			query.Set("filter[list]", f.List)
 		}
 		return call{op: "read IP lists", method: http.MethodGet, path: "/v4/ip_rules", query: query}
-	}), readIPRule)
+	}))
 }
 
 // AddIPRule adds an entry: POST /v4/ip_rules. It may be repeated, as long as Expires and Reason stay the same; after an
@@ -92,13 +91,26 @@ func (c *Client) AddIPRule(ctx context.Context, r IPRule, force bool) (IPRule, e
 	if r.Expires.After(Forever) {
 		r.Expires = Forever
 	}
-	ans, err := c.change(ctx, k, func(clientID int) any {
-		return map[string]any{"clientid": clientID, "force": force, "ip_rule": writeIPRule(r)}
-	})
+	sent := map[string]any{"list": r.List, "rule_type": r.Kind, "pools": r.Apps, "expired_at": r.Expires.Unix()}
+	if r.Kind == KindRange {
+		sent["subnet"] = r.Subnet.String()
+	} else {
+		sent["source_values"] = r.Values
+	}
+	if r.Reason != "" {
+		sent["reason"] = r.Reason
+	}
+	got := IPRule{
+		List: r.List, Kind: r.Kind, Subnet: r.Subnet, Values: r.Values, Apps: r.Apps, Reason: r.Reason,
+		Expires: r.Expires.UTC().Truncate(time.Second),
+	}
+	_, err := c.change(ctx, k, func(clientID int) any {
+		return map[string]any{"clientid": clientID, "force": force, "ip_rule": sent}
+	}, &got)
 	if err != nil {
 		return IPRule{}, err
 	}
-	return confirmed(r, readIPRule(object(ans.body))), nil
+	return got, nil
 }
 
 // DeleteIPRules removes entries by their ids: DELETE /v4/ip_rules. It may be repeated while they are what they were:
@@ -111,7 +123,7 @@ func (c *Client) DeleteIPRules(ctx context.Context, ids ...int64) error {
 	}
 	_, err := c.change(ctx, k, func(clientID int) any {
 		return map[string]any{"filter": map[string]any{"clientid": clientID, "id": ids}}
-	})
+	}, new(struct{}))
 	return err
 }
 
@@ -161,35 +173,6 @@ func checkRange(r IPRule, wrong map[string]string) {
 	}
 }
 
-func writeIPRule(r IPRule) map[string]any {
-	w := map[string]any{"list": r.List, "rule_type": r.Kind, "pools": r.Apps, "expired_at": r.Expires.Unix()}
-	if r.Kind == KindRange {
-		w["subnet"] = r.Subnet.String()
-	} else {
-		w["source_values"] = r.Values
-	}
-	if r.Reason != "" {
-		w["reason"] = r.Reason
-	}
-	return w
-}
-
-func readIPRule(r record) IPRule {
-	return IPRule{
-		ID:        r.id("id"),
-		List:      r.text("list"),
-		Kind:      r.text("rule_type"),
-		Subnet:    readPrefix(r.text("subnet")),
-		Values:    r.texts("source_values"),
-		Apps:      r.ints("pools"),
-		Reason:    r.text("reason"),
-		Author:    r.text("author"),
-		EventType: r.text("event_type"),
-		Created:   r.time("created_at"),
-		Expires:   r.time("expired_at"),
-	}
-}
-
 // readPrefix reads a network or a single address; what is neither gives the zero prefix.
 func readPrefix(s string) netip.Prefix {
 	if p, err := netip.ParsePrefix(s); err == nil {
@@ -208,18 +191,4 @@ func plainPrefix(p netip.Prefix) netip.Prefix {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	return p.Masked()
-}
-
-// confirmed is the entry as the service has it, filled up with what was sent.
-func confirmed(sent, got IPRule) IPRule {
-	got.List, got.Kind, got.Reason = cmp.Or(got.List, sent.List), cmp.Or(got.Kind, sent.Kind), cmp.Or(got.Reason, sent.Reason)
-	got.Subnet = cmp.Or(got.Subnet, sent.Subnet)
-	got.Expires = cmp.Or(got.Expires, sent.Expires.UTC().Truncate(time.Second))
-	if len(got.Values) == 0 {
-		got.Values = sent.Values
-	}
-	if len(got.Apps) == 0 {
-		got.Apps = sent.Apps
-	}
-	return got
 }

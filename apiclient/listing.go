@@ -135,7 +135,7 @@ func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 	if bytes.Equal(p.body, before.body) {
 		p.times += before.times
 	}
-	if len(p.items) > 0 && p.times > 2 {
+	if len(items) > 0 && p.times > 2 {
 		return before, puzzling(k, "the same page comes again and again")
 	}
 	return p, nil
@@ -143,7 +143,7 @@ func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 
 // each reads the listing record by record: the items that are objects. A record of another client ends it with an
 // error.
-func each[T any](c *Client, pages iter.Seq2[page, error], read func(record) T) iter.Seq2[T, error] {
+func each[T any](c *Client, pages iter.Seq2[page, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		for p, err := range pages {
@@ -155,23 +155,15 @@ func each[T any](c *Client, pages iter.Seq2[page, error], read func(record) T) i
 				if !isObject(item) {
 					continue
 				}
-				r := decode[record](item)
-				if err := c.notOwn(p.call, p.own, r["clientid"], r["client_id"]); err != nil {
+				record := none
+				if err := c.notOwn(p.call, p.own, decode(item, p.own, &record)); err != nil {
 					yield(none, err)
 					return
 				}
-				if !yield(read(r), nil) {
+				if !yield(record, nil) {
 					return
 				}
 			}
 		}
 	}
-}
-
-// object is the one object in a body, be it bare or alone in a list; nil when there is none.
-func object(body json.RawMessage) record {
-	if list, ok := listed(body); ok && len(list) > 0 {
-		body = list[0]
-	}
-	return decode[record](body)
 }

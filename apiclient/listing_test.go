@@ -123,7 +123,9 @@ func TestListsComeInManyWrappings(t *testing.T) {
 		`{"status":200,"body":null}`:                    0,
 		`{"status":200}`:                                0,
 		`{"body":{"objects":null}}`:                     0,
-		`null`:                                          0,
+		`null`:                                          -1,
+		`[]`:                                            -1,
+		`{}`:                                            -1,
 		``:                                              -1,
 		`{"status":200,"body":{"what":1}}`:              -1,
 		`{"status":200,"body":"all is well"}`:           -1,
@@ -132,8 +134,10 @@ func TestListsComeInManyWrappings(t *testing.T) {
 		t.Run(wrapping, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			first := times(1, body(200, wrapping))
-			s.fault = func(w http.ResponseWriter, r *http.Request) bool { return first(w, r) || body(200, `[]`)(w, r) }
+			first := times(max(1, -n*100), body(200, wrapping)) // what can't be right is asked for again
+			s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+				return first(w, r) || body(200, `{"status":200,"body":[]}`)(w, r)
+			}
 			got, err := drain(s.start().Rules(t.Context(), apiclient.RuleFilter{}))
 			if n < 0 {
 				require.Equal(t, apiclient.Server, apiclient.KindOf(err))
@@ -150,7 +154,7 @@ func TestDeletingReadsTheBody(t *testing.T) {
 	for text, want := range map[string]apiclient.ErrorKind{
 		`{"status":200,"body":[{"id":7}]}`: 0, `[{"id":7}]`: 0, `{"status":200,"body":{"id":7}}`: 0, `{"status":200,"body":[7]}`: 0,
 		`{"status":200,"body":[]}`: apiclient.NotFound, `{"status":200,"body":null}`: apiclient.NotFound, `{"status":200,"body":{}}`: apiclient.NotFound,
-		`{"status":200}`: apiclient.NotFound, `null`: apiclient.NotFound, ``: apiclient.Server,
+		`{"status":200}`: apiclient.NotFound, `null`: apiclient.Server, `[]`: apiclient.Server, `{}`: apiclient.Server, ``: apiclient.Server,
 	} {
 		s := newService(t)
 		s.fault = body(200, text)
@@ -161,7 +165,7 @@ func TestDeletingReadsTheBody(t *testing.T) {
 
 func TestAnAdditionIsConfirmedByAny2xx(t *testing.T) {
 	t.Parallel()
-	for status, text := range map[int]string{200: `{"status":200,"body":{}}`, 201: `{"status":200,"body":[{"id":"8","subnet":"203.0.113.7"}]}`, 202: `{"id":8}`, 204: ``} {
+	for status, text := range map[int]string{200: `{"status":200,"body":{}}`, 201: `{"status":200,"body":[{"id":"8","subnet":"203.0.113.7"}]}`, 202: `{"id":8}`} {
 		s := newService(t)
 		s.fault = body(status, text)
 		got, err := s.start().AddIPRule(t.Context(), denial(), false)

@@ -94,10 +94,10 @@ func (p Path) Begins() bool { return p.Deep && p.AnyName && p.AnyExt }
 // anything has none.
 func (p Path) conditions() (cs []Condition) {
 	for i, segment := range p.Dirs {
-		cs = append(cs, equal(segment, "path", i))
+		cs = append(cs, equal(segment, "path", strconv.Itoa(i)))
 	}
 	if !p.Deep {
-		cs = append(cs, absent("path", len(p.Dirs)))
+		cs = append(cs, absent("path", strconv.Itoa(len(p.Dirs))))
 	}
 	if !p.AnyName {
 		cs = append(cs, equal(p.Name, "action_name"))

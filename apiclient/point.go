@@ -1,6 +1,7 @@
 package apiclient
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,6 +10,74 @@ import (
 	"strings"
 	"unicode"
 )
+
+// Part is a parser with what it takes from its argument: ["post"], ["header","HOST"], ["path","0"]. As JSON, the number
+// behind a parser that takes one is a number.
+type Part []string
+
+// Point is a part of a request, outermost parser first: [["post"],["json_doc"],["hash","x"]]. It is also read from the
+// flat list that the service gives. What isn't known stays as it came.
+type Point []Part
+
+// MarshalJSON implements json.Marshaler.
+func (p Part) MarshalJSON() ([]byte, error) {
+	var items []any
+	for i, item := range p {
+		items = append(items, item)
+		if n, err := strconv.Atoi(item); i > 0 && argumentOf(p[i-1]) == index && err == nil {
+			items[i] = n
+		}
+	}
+	return json.Marshal(items)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It never fails.
+func (p *Part) UnmarshalJSON(value []byte) error {
+	*p = nil
+	var items []json.RawMessage
+	_ = json.Unmarshal(value, &items)
+	for _, item := range items {
+		if item[0] == '[' {
+			var in []text
+			_ = json.Unmarshal(item, &in)
+			for _, t := range in {
+				*p = append(*p, string(t))
+			}
+			continue
+		}
+		*p = append(*p, written(item))
+	}
+	return nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It never fails.
+func (p *Point) UnmarshalJSON(value []byte) error {
+	*p = nil
+	var items []json.RawMessage
+	_ = json.Unmarshal(value, &items)
+	for i := 0; i < len(items); i++ {
+		var part Part
+		if items[i][0] == '[' {
+			if _ = part.UnmarshalJSON(items[i]); part == nil {
+				part = Part{""} // nothing that is known, and like no other
+			}
+		} else if part = (Part{written(items[i])}); argumentOf(part[0]) != nothing && i+1 < len(items) {
+			i++
+			part = append(part, written(items[i]))
+		}
+		*p = append(*p, part)
+	}
+	return nil
+}
+
+// written is an item of a point as it is written: what is neither text nor number must not be like something else.
+func written(item json.RawMessage) string {
+	var t text
+	if _ = t.UnmarshalJSON(item); t == "" && item[0] != '"' {
+		return string(item)
+	}
+	return string(t)
+}
 
 // argument is what follows a parser in a point.
 type argument int
@@ -40,16 +109,12 @@ func known(parser string) bool {
 
 // Understood reports whether wafbot knows every parser of the point, and what follows each: only then can it be sent again.
 func (p Point) Understood() bool {
-	return !slices.ContainsFunc(p, func(group []any) bool {
-		if len(group) == 0 {
-			return true
+	return !slices.ContainsFunc(p, func(part Part) bool {
+		takes := 1
+		if len(part) > 0 && argumentOf(part[0]) == nothing {
+			takes = 0
 		}
-		parser, _ := group[0].(string)
-		parts := 2
-		if argumentOf(parser) == nothing {
-			parts = 1
-		}
-		return !known(parser) || len(group) != parts
+		return len(part) != takes+1 || !known(part[0])
 	})
 }
 
@@ -62,10 +127,8 @@ func starts(parser string) bool {
 // disturb there, a dot in a name included, is percent-encoded. ParsePoint is the way back.
 func (p Point) String() string {
 	var parts []string
-	for _, group := range p {
-		for _, item := range group {
-			parts = append(parts, escape(fmt.Sprint(item)))
-		}
+	for _, item := range slices.Concat(p...) {
+		parts = append(parts, escape(item))
 	}
 	return strings.Join(parts, ".")
 }
@@ -106,7 +169,7 @@ func ParsePoint(text string) (Point, error) {
 		}
 		takes := argumentOf(parser)
 		if takes == nothing {
-			p = append(p, []any{parser})
+			p = append(p, Part{parser})
 			continue
 		}
 		var written string
@@ -119,25 +182,25 @@ func ParsePoint(text string) (Point, error) {
 		if err != nil {
 			return nil, fmt.Errorf("part %q: %w", text, err)
 		}
-		p = append(p, []any{parser, value})
+		p = append(p, Part{parser, value})
 	}
 	return p, nil
 }
 
 // parseArgument checks the name or number that follows a parser.
-func parseArgument(parser string, takes argument, value string) (any, error) {
+func parseArgument(parser string, takes argument, value string) (string, error) {
 	switch {
 	case value == "":
-		return nil, fmt.Errorf("%s needs a name or number after it", parser)
+		return "", fmt.Errorf("%s needs a name or number after it", parser)
 	case takes == index:
 		n, err := strconv.ParseUint(value, 10, 31)
 		if err != nil {
-			return nil, fmt.Errorf("%s needs a number, not %q", parser, value)
+			return "", fmt.Errorf("%s needs a number, not %q", parser, value)
 		}
-		return int(n), nil
+		return strconv.FormatUint(n, 10), nil
 	case parser == "header":
 		if !isToken(value) {
-			return nil, fmt.Errorf("%q is no header name", value)
+			return "", fmt.Errorf("%q is no header name", value)
 		}
 		return strings.ToUpper(value), nil
 	}
@@ -180,7 +243,7 @@ func ParameterPoint(parameter string) (Point, bool) {
 		if err != nil {
 			return nil, false
 		}
-		return append(form.before, []any{form.parser, value}), true
+		return append(form.before, Part{form.parser, value}), true
 	}
 	return nil, false
 }

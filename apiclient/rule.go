@@ -5,7 +5,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,35 +27,32 @@ const (
 
 // Rule is a setting that changes how traffic matching its conditions is handled (a "hint" in the service's paths).
 type Rule struct {
-	ID          int64       `json:"id,omitempty"`           // given by the service
-	ConditionID int64       `json:"condition_id,omitempty"` // actionid, given by the service
-	Type        string      `json:"type"`
-	Conditions  []Condition `json:"conditions,omitempty"` // all must match; the order does not count
-	Point       Point       `json:"point,omitempty"`      // which part of the request it inspects; none for a mode
-	AttackType  string      `json:"attack_type,omitempty"`
-	Comment     string      `json:"comment,omitempty"`
-	Regex       string      `json:"regex,omitempty"`
-	Mode        string      `json:"mode,omitempty"`
-	Validated   bool        `json:"validated,omitempty"`
-	System      bool        `json:"system,omitempty"`
-	Updated     time.Time   `json:"updated,omitzero"`
+	ID          int64       `json:"id,omitempty" api:"id"`                 // given by the service
+	ConditionID int64       `json:"condition_id,omitempty" api:"actionid"` // actionid, given by the service
+	Type        string      `json:"type" api:"type"`
+	Conditions  []Condition `json:"conditions,omitempty" api:"action"` // all must match; the order does not count
+	Point       Point       `json:"point,omitempty" api:"point"`       // which part of the request it inspects; none for a mode
+	AttackType  string      `json:"attack_type,omitempty" api:"attack_type"`
+	Comment     string      `json:"comment,omitempty" api:"comment"`
+	Regex       string      `json:"regex,omitempty" api:"regex"`
+	Mode        string      `json:"mode,omitempty" api:"mode"`
+	Validated   bool        `json:"validated,omitempty" api:"validated"`
+	System      bool        `json:"system,omitempty" api:"system"`
+	Updated     time.Time   `json:"updated,omitzero" api:"updated_at"`
 }
 
 // Condition is one test of a request.
 type Condition struct {
-	Type  string `json:"type"`            // equal, iequal, regex, absent
-	Value string `json:"value,omitempty"` // "" for absent
-	Point []any  `json:"point"`           // as ["header","HOST"], ["path",0] (the index an int), ["instance"]
+	Type  string `json:"type" api:"type"`             // equal, iequal, regex, absent
+	Value string `json:"value,omitempty" api:"value"` // "" for absent
+	Point Part   `json:"point" api:"point"`           // as ["header","HOST"], ["path","0"], ["instance"]
 }
-
-// Point is a part of a request, outermost parser first: [["post"],["json_doc"],["hash","x"]].
-type Point [][]any
 
 // ConditionSet is a set of conditions as the service lists it, with the id that rules refer to.
 type ConditionSet struct {
-	ID         int64
-	Conditions []Condition
-	Updated    time.Time
+	ID         int64       `api:"id"`
+	Conditions []Condition `api:"conditions"`
+	Updated    time.Time   `api:"updated_at"`
 }
 
 // PatchTypes are the attack types a virtual patch can stop, without "any", which closes its whole scope.
@@ -90,15 +87,13 @@ func (c *Client) Rules(ctx context.Context, f RuleFilter) iter.Seq2[Rule, error]
 	if f.ConditionID != 0 {
 		filter["actionid"] = f.ConditionID
 	}
-	return each(c, c.objects(ctx, query{op: "list rules", kind: "hint", most: maxRules, filter: filter, orderBy: "updated_at"}), readRule)
+	return each[Rule](c, c.objects(ctx, query{op: "list rules", kind: "hint", most: maxRules, filter: filter, orderBy: "updated_at"}))
 }
 
 // ConditionSets lists the sets of conditions that rules are attached to: POST /v1/objects/action.
 // It may be repeated; an error ends the list.
 func (c *Client) ConditionSets(ctx context.Context) iter.Seq2[ConditionSet, error] {
-	return each(c, c.objects(ctx, query{op: "list conditions", kind: "action", most: maxRules}), func(r record) ConditionSet {
-		return ConditionSet{ID: r.id("id"), Conditions: readConditions(r.list("conditions")), Updated: r.time("updated_at")}
-	})
+	return each[ConditionSet](c, c.objects(ctx, query{op: "list conditions", kind: "action", most: maxRules}))
 }
 
 // CreateRule adds a virtual patch, an indicator or a mode: POST /v1/objects/hint/create. The same rule created twice
@@ -109,12 +104,12 @@ func (c *Client) CreateRule(ctx context.Context, r Rule) (Rule, error) {
 	if wrong := checkRule(r); len(wrong) > 0 {
 		return Rule{}, invalid(k.op, wrong)
 	}
-	ans, err := c.change(ctx, k, func(clientID int) any { return writeRule(clientID, r) })
-	if err != nil {
+	var created Rule
+	_, err := c.change(ctx, k, func(clientID int) any { return writeRule(clientID, r) }, &created)
+	switch {
+	case err != nil:
 		return Rule{}, err
-	}
-	created := readRule(object(ans.body))
-	if created.ID == 0 {
+	case created.ID == 0:
 		return Rule{}, puzzling(k, "answer has no rule id")
 	}
 	return created, nil
@@ -129,24 +124,14 @@ func (c *Client) DeleteRule(ctx context.Context, id int64) error {
 	}
 	ans, err := c.change(ctx, k, func(clientID int) any {
 		return map[string]any{"filter": map[string]any{"clientid": []int{clientID}, "id": id}}
-	})
+	}, new(struct{}))
 	if err != nil {
 		return err
 	}
-	if ans.body == nil {
-		return puzzling(k, "answer is empty")
-	}
-	if isNothing(decode[any](ans.body)) {
+	if nothing := strings.Join(strings.Fields(string(ans.body)), ""); nothing == "null" || nothing == "[]" || nothing == "{}" {
 		return &Error{Op: k.op, Kind: NotFound, Message: "nothing was deleted", unknown: ans.doubtful}
 	}
 	return nil
-}
-
-// isNothing reports whether a body is null, [] or {}.
-func isNothing(body any) bool {
-	list, isList := body.([]any)
-	object, isObject := body.(map[string]any)
-	return body == nil || isList && len(list) == 0 || isObject && len(object) == 0
 }
 
 func checkRule(r Rule) map[string]string {
@@ -189,76 +174,4 @@ func writeRule(clientID int, r Rule) map[string]any {
 		}
 	}
 	return w
-}
-
-func readRule(r record) Rule {
-	return Rule{
-		ID:          r.id("id"),
-		ConditionID: r.id("actionid"),
-		Type:        r.text("type"),
-		Conditions:  readConditions(r.list("action")),
-		Point:       readPoint(r.list("point")),
-		AttackType:  r.text("attack_type"),
-		Comment:     r.text("comment"),
-		Regex:       r.text("regex"),
-		Mode:        r.text("mode"),
-		Validated:   r.flag("validated"),
-		System:      r.flag("system"),
-		Updated:     r.time("updated_at"),
-	}
-}
-
-// readConditions keeps an item that can't be read as an empty condition: a rule with one condition less would seem to
-// reach further than it does.
-func readConditions(items []any) []Condition {
-	out := make([]Condition, len(items))
-	for i, item := range items {
-		o, _ := item.(map[string]any)
-		r := record(o)
-		out[i] = Condition{Type: r.text("type"), Value: r.text("value")}
-		for _, group := range readPoint(r.list("point")) {
-			out[i].Point = append(out[i].Point, group...)
-		}
-	}
-	return out
-}
-
-// readPoint groups a point, which comes flat (["post", "form_urlencoded", "x"]) or as it is sent. What isn't known
-// stays as it came.
-func readPoint(items []any) Point {
-	var p Point
-	for i := 0; i < len(items); i++ {
-		if group, ok := items[i].([]any); ok {
-			p = append(p, readGroup(group))
-			continue
-		}
-		parser := wordOf(items[i])
-		switch takes := argumentOf(parser); {
-		case takes == nothing || i+1 == len(items):
-			p = append(p, []any{parser})
-		default:
-			i++
-			p = append(p, []any{parser, readArgument(takes, wordOf(items[i]))})
-		}
-	}
-	return p
-}
-
-func readGroup(items []any) []any {
-	group := slices.Clone(items)
-	if len(group) == 0 {
-		return []any{""}
-	}
-	group[0] = wordOf(group[0])
-	if parser := group[0].(string); len(group) == 2 && known(parser) {
-		group[1] = readArgument(argumentOf(parser), wordOf(group[1]))
-	}
-	return group
-}
-
-func readArgument(takes argument, written string) any {
-	if n, err := strconv.Atoi(written); takes == index && err == nil {
-		return n
-	}
-	return written
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -229,7 +230,9 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 		_ = json.Unmarshal(e.User, &user)
 		of = user.ID
 	case "subteam_members_changed", "subteam_updated", "subteam_created":
-		gives := func(a notify.Account) bool { return slices.Contains(a.Roles.Groups(), cmp.Or(e.Group, e.Subteam.ID)) }
+		gives := func(a notify.Account) bool {
+			return slices.Contains(policy.Groups(a.Policy), cmp.Or(e.Group, e.Subteam.ID))
+		}
 		if slices.ContainsFunc(in.cfg.Accounts, gives) {
 			of = slackconn.AllGroups
 		}

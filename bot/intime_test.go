@@ -16,7 +16,6 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -172,7 +171,7 @@ func TestEveryDeliveryIsAcknowledgedInTime(t *testing.T) {
 					})
 					runner := hangingRunner{hangs: what, slack: slack}
 					accounts := accountsNamed("acme")
-					accounts[0].Roles = policy.Roles{Responders: []string{"S0ONCALL"}}
+					accounts[0].Policy.Responders = []string{"S0ONCALL"}
 					b := alone(Config{
 						Slack: slack, Secret: signingSecret, Inbox: redis, Cards: redis, Runner: runner, Accounts: accounts,
 					})

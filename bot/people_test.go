@@ -20,8 +20,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 )
 
 // directory is Slack's end: it knows a user and a user group, and counts how often it is asked. It is served without a network.
@@ -100,7 +99,7 @@ func (d *directory) replica(m *sharedMarks, log io.Writer) *Server {
 	store := newLinkStore()
 	return alone(Config{
 		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
-		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Roles: policy.Roles{Responders: []string{"S0ONCALL"}}}}}, Secret: signingSecret,
+		Accounts: []notify.Account{{Account: &config.Account{Name: "acme", Policy: config.Policy{Responders: []string{"S0ONCALL"}}}}}, Secret: signingSecret,
 		Inbox: store, Runner: noRunner{},
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -27,7 +28,7 @@ func slashed(user, place string, line record.Line) request {
 
 func accountsNamed(names ...string) (all []notify.Account) {
 	for _, name := range names {
-		all = append(all, notify.Account{Account: &call.Account{Name: name}})
+		all = append(all, notify.Account{Account: &config.Account{Name: name}})
 	}
 	return all
 }

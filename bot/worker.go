@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -165,7 +166,7 @@ func (w *worker) do(held context.Context, req request, p Piece) (call.Result, er
 	defer slow.Stop()
 	for {
 		res, err := w.cfg.Runner.Do(ctx, req.Invocation)
-		if !errors.Is(err, refusal.ErrAway) || errors.Is(err, refusal.ErrEmptied) || w.cfg.Clocks.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
+		if !errors.Is(err, refusal.ErrAway) || errors.Is(err, store.ErrEmptied) || w.cfg.Clocks.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
 			return res, err
 		}
 	}

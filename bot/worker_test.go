@@ -19,6 +19,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -109,7 +110,7 @@ func TestRequestTakenOverIsNotCalledUndone(t *testing.T) {
 		{"just accepted", 100 * time.Millisecond, 1, context.DeadlineExceeded, "not done: wafbot's store (Redis) can't be reached"},
 		{"taken over", 4 * time.Second, 1, context.DeadlineExceeded, "Deny 203.0.113.7: accepted by the service"},
 		{"taken over, away for long", 4 * time.Second, 60, context.DeadlineExceeded, "Deny 203.0.113.7: accepted by the service"},
-		{"waited, and Redis was emptied", 4 * time.Second, 1, refusal.ErrEmptied, "not done: wafbot's store (Redis) is empty"},
+		{"waited, and Redis was emptied", 4 * time.Second, 1, store.ErrEmptied, "not done: wafbot's store (Redis) is empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

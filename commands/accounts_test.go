@@ -3,7 +3,6 @@ package commands_test
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -23,12 +22,16 @@ func twoAccounts(t *testing.T) *world {
 	return newWorld(t, func(c *commands.Config) {
 		globex := *c.Accounts[0]
 		globex.Name = "globex"
-		globex.Roles = policy.Roles{Responders: []string{bob.ID}}
-		globex.Policy.Changes = policy.ChangesDryRun
-		globex.Policy.WidestIPv4, globex.Policy.Longest, globex.Policy.RequiredFor = 16, 2*time.Hour, []string{policy.ApproveBroad}
+		p := &globex.Policy
+		p.Viewers, p.Responders, p.Admins, p.Terminal = nil, []string{bob.ID}, nil, nil
+		globex.Policy.Changes = config.ChangesDryRun
+		globex.Policy.WidestPrefix.IPv4, globex.Policy.LongestDuration, globex.Policy.Approval.RequiredFor = 16, 2*time.Hour, []string{config.ApproveBroad}
 		globex.Policy.Durations.Deny = time.Hour
-		globex.Policy.Sources = func() []policy.Source {
-			return []policy.Source{{Name: "globex office", Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}}}
+		c.Sources = func(account string) []config.Source {
+			if account != "globex" {
+				return nil
+			}
+			return []config.Source{source("globex office", "", "203.0.113.0/24")}
 		}
 		c.Accounts = append(c.Accounts, &globex)
 		c.Services["globex"] = c.Services["acme"]
@@ -118,7 +121,7 @@ func TestARefusalWithoutAnAccount(t *testing.T) {
 // While the workspace doesn't say who a person is, everyone is no one.
 func TestEveryoneIsNoOneWhileNobodyIsKnown(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Roles.Viewers = []string{"*"} })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Viewers = []string{"*"} })
 	w.reads(record.Actor{ID: "U5NOBODY", Team: "T1"}, "status")
 	w.members.setFail()
 	for _, line := range []string{"status", "lists", "audit", "attacks"} {
@@ -139,10 +142,6 @@ func TestARefusalNamesTheAccount(t *testing.T) {
 // off is another replica's configuration.
 type off struct{ atomic.Bool }
 
-func (o *off) Off() bool { return o.Load() }
-
-func (*off) Away() string { return "" }
-
 // What another replica switches off isn't done here either, nor gone on with.
 func TestAnotherReplicaSwitchesChangesOff(t *testing.T) {
 	t.Parallel()
@@ -150,7 +149,7 @@ func TestAnotherReplicaSwitchesChangesOff(t *testing.T) {
 	inDoubt := false
 	w := newWorld(t, func(c *commands.Config) {
 		sleep := c.Sleep
-		c.Accounts[0].Policy.Switch = o
+		c.Off = o.Load
 		c.Sleep = func(ctx context.Context, d time.Duration) error {
 			o.Store(inDoubt)
 			return sleep(ctx, d)
@@ -177,7 +176,7 @@ func TestChangesAreSwitchedOffWhileOneIsPlanned(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"deny 203.0.113.9", "patch shop.example.com/login type=sqli part=get.q", "contain 203.0.113.9 attack="} {
 		o := &off{}
-		w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Switch = o })
+		w := newWorld(t, func(c *commands.Config) { c.Off = o.Load })
 		if strings.HasSuffix(line, "=") {
 			line += w.attackOn("/login")
 		}

@@ -14,8 +14,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/text"
@@ -25,7 +26,7 @@ import (
 func (w *world) situation(id string) call.Situation {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
-	s := call.Situation{Account: a, Policy: w.cfg.Accounts[0].Policy, ID: id, Now: w.clock(), ListsReadAt: w.clock()}
+	s := call.Situation{Account: a, Policy: w.cfg.PolicyOf(a), ID: id, Now: w.clock(), ListsReadAt: w.clock()}
 	for page, err := range w.cfg.Services[a.Name].Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
 		require.NoError(w.t, err)
 		for _, attack := range page.Attacks {
@@ -43,6 +44,7 @@ func (w *world) situation(id string) call.Situation {
 		s.Rules = append(s.Rules, r)
 	}
 	s.Changes = slices.DeleteFunc(w.ledger.all(), func(c record.Change) bool { return c.AttackID != id })
+	s.Others = efficacy.Others(s, 0)
 	return s
 }
 
@@ -104,7 +106,7 @@ func TestWhatIsDoneIsNotSuggestedAgain(t *testing.T) {
 
 func TestWhyAButtonIsMissing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sources(cdn, source("lab", policy.DenyApproval, "198.18.0.0/24")))
+	w := newWorld(t, sources(cdn, source("lab", config.DenyApproval, "198.18.0.0/24")))
 	top := func(ip string) waf.AttackSpec {
 		return waf.AttackSpec{App: 4, Path: "/" + ip, Sources: []waf.SourceSpec{{IP: ip, PerSecond: 1}}}
 	}
@@ -129,9 +131,9 @@ func TestWhyAButtonIsMissing(t *testing.T) {
 		}
 	}
 	s := w.situation(w.attackOn("/login"))
-	s.Policy.Changes = policy.ChangesOff
+	s.Policy.Changes = config.ChangesOff
 	require.Empty(t, advice.Advise(s).Suggestions)
-	s.Policy.Changes, s.Attack.Sources = policy.ChangesOn, nil
+	s.Policy.Changes, s.Attack.Sources = config.ChangesOn, nil
 	require.Contains(t, notes(advice.Advise(s)), "lists no source")
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // ahead is what a change goes by, read while it is looked up who asks: people wait for each round trip that follows
@@ -15,7 +16,7 @@ import (
 type ahead struct {
 	account, attack string // attack "": it is about none
 	basis           record.Basis
-	draft           Draft
+	draft           *store.Draft
 	err             error
 }
 
@@ -30,7 +31,7 @@ func (r *Runner) admit(ctx context.Context, c *job) error {
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		a.err = delay.Try(r.cfg.Log, "what a change goes by", func() (err error) {
-			a.basis, a.draft, err = r.cfg.Ledger.Begin(ctx, a.account, a.attack)
+			a.basis, a.draft, err = r.cfg.Store.Ledger.Begin(ctx, a.account, a.attack, !r.cfg.Rebuilds(a.account))
 			return err
 		})
 	})
@@ -81,11 +82,11 @@ func (c *job) knownAhead(typed string) (attack apiclient.Attack, ok bool) {
 }
 
 // basis is what a change goes by, as it was read ahead, which counts once, or as it is stored now.
-func (l *loader) basis(ctx context.Context, c *job, attack string) (record.Basis, Draft, error) {
+func (l *loader) basis(ctx context.Context, c *job, attack string) (record.Basis, *store.Draft, error) {
 	a := c.ahead
 	c.ahead = nil
 	if a != nil && a.account == c.Account.Name && a.attack == attack {
 		return a.basis, a.draft, a.err
 	}
-	return l.cfg.Ledger.Begin(ctx, c.Account.Name, attack)
+	return l.cfg.Store.Ledger.Begin(ctx, c.Account.Name, attack, !l.cfg.Rebuilds(c.Account.Name))
 }

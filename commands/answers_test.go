@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -21,7 +20,7 @@ func TestUndoAll(t *testing.T) {
 	id := w.attackOn("/login")
 	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
 	works := record.Efficacy{Finding: record.Working, Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 40}}}}
-	require.NoError(t, w.ledger.SaveEfficacy(t.Context(), "acme", []efficacy.Judgement{{Change: ch, Efficacy: works}}))
+	require.NoError(t, w.ledger.saveJudged(t.Context(), "acme", []record.Judgement{{Change: ch, Efficacy: works}}))
 	w.pass(time.Minute)
 	for _, line := range []string{"undo all attack=" + id, "undo ALL by=@me", "undo --all by=@me"} {
 		w.refuses(ann, line, refusal.ErrAsk, "Undo of: Deny 203.0.113.7 everywhere for 4 h? Before you do:", ch.ID+" Deny 203.0.113.7", "working, at least 40 stopped")

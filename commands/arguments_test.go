@@ -9,8 +9,8 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -109,7 +109,7 @@ func TestAHostileWordIsSaidBackHarmless(t *testing.T) {
 // A target in whatever spelling is denied, and removed, as one and the same.
 func TestSpellingsOfATarget(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	for typed, canonical := range map[string]string{
 		"203.0.113.7": "203.0.113.7", "203.0.113.7/32": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "::ffff:203.0.113.0/120": "203.0.113.0/24",
 		"2001:0DB8::1": "2001:db8::1", "2001:db8:1::/48": "2001:db8:1::/48", "country:fr": "country:FR", "Proxy:tor": "proxy:TOR", "DATACENTER:AWS": "datacenter:aws",
@@ -125,7 +125,7 @@ func TestSpellingsOfATarget(t *testing.T) {
 func TestTargetsRoundTrip(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Accounts[0].Policy.Changes, c.Accounts[0].Policy.RequiredFor, c.Accounts[0].Policy.WidestIPv4, c.Accounts[0].Policy.WidestIPv6 = policy.ChangesDryRun, nil, 12, 32
+		c.Accounts[0].Policy.Changes, c.Accounts[0].Policy.Approval.RequiredFor, c.Accounts[0].Policy.WidestPrefix.IPv4, c.Accounts[0].Policy.WidestPrefix.IPv6 = config.ChangesDryRun, nil, 12, 32
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		word := rapid.OneOf(

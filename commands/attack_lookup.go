@@ -7,17 +7,17 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // foundAttack is an attack of one account.
 type foundAttack struct {
-	account *call.Account
+	account *config.Account
 	attack  record.KnownAttack
 }
 
@@ -29,7 +29,7 @@ func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) erro
 	}
 	accounts := c.Accounts
 	if c.named() != "" && c.Account != nil {
-		accounts = []*call.Account{c.Account}
+		accounts = []*config.Account{c.Account}
 	}
 	found, err := r.loader.searchAttacks(ctx, accounts, typed, c.Cmd.Past)
 	switch {
@@ -60,12 +60,12 @@ func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) erro
 // searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one
 // of them finds something. The services are asked only when no account's store knows it. Of several accounts each gets
 // some seconds: one whose service hangs must not keep people waiting for the others.
-func (l *loader) searchAttacks(ctx context.Context, accounts []*call.Account, typed string, past bool) (found []foundAttack, err error) {
+func (l *loader) searchAttacks(ctx context.Context, accounts []*config.Account, typed string, past bool) (found []foundAttack, err error) {
 	type answer struct {
 		hits []record.KnownAttack
 		err  error
 	}
-	searches := []func(context.Context, *call.Account, string) ([]record.KnownAttack, error){l.storedAttacks, l.listedAttacks}
+	searches := []func(context.Context, *config.Account, string) ([]record.KnownAttack, error){l.storedAttacks, l.listedAttacks}
 	if past {
 		searches = append(searches, l.pastAttacks)
 	}
@@ -74,7 +74,7 @@ func (l *loader) searchAttacks(ctx context.Context, accounts []*call.Account, ty
 		if len(accounts) > 1 {
 			patient, cancel = context.WithTimeout(ctx, accountPatience)
 		}
-		answers := sideBySide(accounts, loadsAtOnce, func(a *call.Account) (got answer) {
+		answers := sideBySide(accounts, loadsAtOnce, func(a *config.Account) (got answer) {
 			got.hits, got.err = search(patient, a, typed)
 			return got
 		})
@@ -94,7 +94,7 @@ func (l *loader) searchAttacks(ctx context.Context, accounts []*call.Account, ty
 
 // idsMeant are the ids, or beginnings of ids, that what was typed can mean, the likelier first: it may also be the
 // service's own id.
-func idsMeant(a *call.Account, typed string) (ids []string) {
+func idsMeant(a *config.Account, typed string) (ids []string) {
 	if len(typed) >= record.MinPrefix {
 		ids = append(ids, record.FoldID(typed))
 	}
@@ -102,7 +102,7 @@ func idsMeant(a *call.Account, typed string) (ids []string) {
 }
 
 // storedAttacks looks among the stored attacks; there are none while Redis can't be reached.
-func (l *loader) storedAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
+func (l *loader) storedAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
 	var hits []record.KnownAttack
 	for _, id := range idsMeant(a, typed) {
 		known, err := l.knownAttacks(ctx, a.Name, id)
@@ -124,9 +124,9 @@ func (l *loader) storedAttacks(ctx context.Context, a *call.Account, typed strin
 // prefix has all of them scanned.
 func (l *loader) knownAttacks(ctx context.Context, account, id string) (map[string]apiclient.Attack, error) {
 	if !record.IsAttackID(id) {
-		return l.cfg.Attacks.FindAttacks(ctx, account, id)
+		return l.cfg.Store.Attacks.FindAttacks(ctx, account, id)
 	}
-	attack, ok, err := l.cfg.Attacks.KnownAttack(ctx, account, id)
+	attack, ok, err := l.cfg.Store.Attacks.KnownAttack(ctx, account, id)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (l *loader) knownAttacks(ctx context.Context, account, id string) (map[stri
 }
 
 // listedAttacks looks among all that the service lists.
-func (l *loader) listedAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
+func (l *loader) listedAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
 	var hits []record.KnownAttack
 	ids := idsMeant(a, typed)
 	all, err := l.listAttacks(ctx, a, apiclient.AttackFilter{From: l.cfg.now(a.Name).Add(-a.Lookback)})
@@ -147,9 +147,9 @@ func (l *loader) listedAttacks(ctx context.Context, a *call.Account, typed strin
 }
 
 // pastAttacks is the attack with that whole id of which nothing but its evidence is left.
-func (l *loader) pastAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
+func (l *loader) pastAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
 	id := record.FoldID(typed)
-	e, ok, err := l.cfg.History.Evidence(ctx, a.Name, id)
+	e, ok, err := l.cfg.Store.Attacks.Evidence(ctx, a.Name, id)
 	if err != nil {
 		l.cfg.Log.WarnContext(ctx, "read evidence", "account", a.Name, "err", err)
 		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New(refusal.Store(err), ", and what is known of past attacks is in it. Try again in a moment")}
@@ -161,7 +161,7 @@ func (l *loader) pastAttacks(ctx context.Context, a *call.Account, typed string)
 }
 
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.
-func (l *loader) listAttacks(ctx context.Context, a *call.Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
+func (l *loader) listAttacks(ctx context.Context, a *config.Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
 	pages, err := apiclient.Collect(l.cfg.Services[a.Name].Attacks(ctx, f))
 	seen := map[string]bool{}
 	var all []apiclient.Attack

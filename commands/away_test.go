@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -27,7 +27,7 @@ func TestStoreAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, withoutApproval(policy.ApproveAllow, policy.ApproveModeOff, policy.ApproveBlockPath))
+			w := newWorld(t, withoutApproval(config.ApproveAllow, config.ApproveModeOff, config.ApproveBlockPath))
 			id := w.attackOn("/login")
 			before := w.does(ann, "deny 203.0.113.99")
 			sent := w.changesSent()

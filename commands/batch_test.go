@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -28,7 +28,7 @@ func (w *world) requests(endpoint string, play func()) (n int) {
 // What an entry holds already, for longer or shorter, goes its own way: the batch never overwrites.
 func TestABatchOverwritesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"NL"}, Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	var ch record.Change
 	require.Equal(t, 2, w.requests("POST /v4/ip_rules", func() { ch = w.insists(ann, "deny country:FR country:NL country:DE country:ES") }))
@@ -55,7 +55,7 @@ func TestABatchIsApproved(t *testing.T) {
 // A value of a batch is taken off and put back, the rest stays, and the undo of the batch finds all of it.
 func TestOneOfABatch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	ch := w.insists(ann, "deny country:FR country:DE country:ES")
 	n := len(w.service.Requests(""))
 	removed := w.does(bob, "remove country:DE")
@@ -82,7 +82,7 @@ func TestOneOfABatch(t *testing.T) {
 // One of a batch is to last longer: only that one is overwritten, and comes back as it was.
 func TestOneOfABatchLastsLonger(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	ch := w.insists(ann, "deny country:FR country:DE for=2h")
 	longer := w.insists(bob, "deny country:FR for=8h")
 	require.Equal(t, []string{"DE [0] 2h0m0s", "FR [0] 8h0m0s"}, w.entries("black"))
@@ -95,7 +95,7 @@ func TestOneOfABatchLastsLonger(t *testing.T) {
 // A service that keeps the number of an entry of which it overwrites a part must not lose the rest with it.
 func TestTheRestThatKeepsTheNumber(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	w.insists(ann, "deny country:FR country:DE")
 	w.ledger.set(func(l *ledger) {
 		l.saveFail = func(int) bool {
@@ -123,7 +123,7 @@ func TestAddressesAreDeletedTogether(t *testing.T) {
 
 func TestAPartlyFailedBatchIsToldPerValue(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	w.fault("POST /v4/ip_rules", "status:403", 2) // of three, which are sent side by side
 	inv := w.asks(ann, "deny 203.0.113.7 203.0.113.8 country:FR country:DE")
 	inv.Anyway = true

@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -49,7 +50,7 @@ func (x *executor) await(ctx context.Context, c *job, cause error, try int) erro
 	switch err := x.settleAbandoned(ctx, inHand.Change); {
 	case refusal.PlansAgain(err):
 		return nil
-	case !errors.Is(err, refusal.ErrClaimed):
+	case !errors.Is(err, store.ErrClaimed):
 		return err
 	}
 	return delay.Sleep(ctx, delay.Backoff(try, claimPause, longestPause))
@@ -60,7 +61,7 @@ func (x *executor) await(ctx context.Context, c *job, cause error, try int) erro
 func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held context.Context, now record.Change, err error) {
 	c.passTurn()
 	for try := 0; ; try++ {
-		held, claim, err := x.cfg.Ledger.Resume(ctx, ch)
+		held, claim, err := x.cfg.Store.Ledger.Resume(ctx, ch, !x.cfg.Rebuilds(ch.Account))
 		switch {
 		case err == nil:
 			if err := x.loader.begin(ctx, c, c.AttackID()); err != nil {
@@ -73,7 +74,7 @@ func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held con
 			}
 			ch.State, ch.Fault = record.StateBegun, "" // Redis was emptied in between
 			return held, ch, nil
-		case !errors.Is(err, refusal.ErrClaimed):
+		case !errors.Is(err, store.ErrClaimed):
 			return nil, ch, refusal.Away(err)
 		}
 		if err := delay.Sleep(ctx, delay.Backoff(try, claimPause, longestPause)); err != nil {
@@ -84,12 +85,12 @@ func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held con
 
 // settleAbandoned finds out what became of a change that was begun, and of those that were claimed with it, if nobody
 // carries them out any more. One that was done in part is finished; of others nothing is sent: who wants it asks again.
-// It fails with refusal.ErrClaimed while somebody carries them out, and with refusal.ErrLost where somebody else may by
+// It fails with store.ErrClaimed while somebody carries them out, and with store.ErrLost where somebody else may by
 // now.
 func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) (err error) {
-	held, claim, err := x.cfg.Ledger.Resume(ctx, ch)
+	held, claim, err := x.cfg.Store.Ledger.Resume(ctx, ch, !x.cfg.Rebuilds(ch.Account))
 	switch {
-	case errors.Is(err, refusal.ErrClaimed):
+	case errors.Is(err, store.ErrClaimed):
 		return err
 	case err != nil:
 		return refusal.Away(err)
@@ -97,7 +98,7 @@ func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) (err e
 	defer claim.Release(ctx)
 	defer func() { // before the claim is released
 		if err != nil && held.Err() != nil && ctx.Err() == nil {
-			err = refusal.ErrLost // neither Redis nor the service is away
+			err = store.ErrLost // neither Redis nor the service is away
 		}
 	}()
 	own := x.clockJob(held, ch.Account)

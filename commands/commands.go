@@ -10,11 +10,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/verb"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // Config is what a Runner works with. All fields must be set that don't say otherwise.
@@ -23,22 +26,18 @@ type Config struct {
 	Services   map[string]Service // of the accounts, by name
 	Members    Members
 
-	Ledger      Ledger
-	Attacks     KnownAttacks
-	States      AttackStates
-	History     AttackHistory
-	Contexts    AccountContexts
-	Triage      TriageStore
-	Storms      Storms
-	Permissions PermissionLosses
-	Approvals   Approvals
-	Audit       AuditLog
-	Drills      Drills
+	Store *store.Store
+	// Rebuilds reports whether what Redis lost of an account is rebuilt from its channel: nothing is changed before; nil: of all.
+	Rebuilds func(account string) bool
 
-	Watch    Watch   // nil: nothing is known of what goes on
-	Polling  Polling // nil: how polling goes isn't known
-	Cards    Cards   // nil: where cards are isn't known
-	Router   Router
+	Watch Watch // nil: nothing is known of what goes on
+	// Health is how polling an account goes by what this process, or else the store, knows; nil: that isn't known.
+	Health func(account string) (h call.PollHealth, ok bool)
+	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may
+	// be nil, and give nil.
+	CardLinks func(ctx context.Context, account string, attacks []string) map[string]string
+	// Routing is where an attack goes. After an error only what the configuration says is known.
+	Routing  func(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
 	Notifier Notifier // nil: no one is notified
 
 	Changes  *prometheus.CounterVec // audit entries by verb and outcome; nil: counted for nobody
@@ -53,7 +52,7 @@ type Config struct {
 // changes the service and the store, and records.
 type Runner struct {
 	cfg      *Config
-	accounts map[string]*call.Account // by name
+	accounts map[string]*config.Account // by name
 	loader   *loader
 	executor *executor
 	recorder *recorder
@@ -64,7 +63,7 @@ func New(cfg Config) *Runner {
 	cfg = withDefaults(cfg)
 	cfg.Commands = verb.All()
 	countFromZero(cfg)
-	r := &Runner{cfg: &cfg, accounts: map[string]*call.Account{}, recorder: newRecorder(&cfg)}
+	r := &Runner{cfg: &cfg, accounts: map[string]*config.Account{}, recorder: newRecorder(&cfg)}
 	for _, a := range cfg.Accounts {
 		r.accounts[a.Name] = a
 	}
@@ -97,9 +96,16 @@ func withDefaults(cfg Config) Config {
 	if cfg.Sleep == nil {
 		cfg.Sleep = delay.Sleep
 	}
+	if cfg.Rebuilds == nil {
+		cfg.Rebuilds = func(string) bool { return true }
+	}
 	cfg.Watch = cmp.Or[Watch](cfg.Watch, absent{})
-	cfg.Polling = cmp.Or[Polling](cfg.Polling, absent{})
-	cfg.Cards = cmp.Or[Cards](cfg.Cards, absent{})
+	if cfg.Health == nil {
+		cfg.Health = func(string) (call.PollHealth, bool) { return call.PollHealth{}, false }
+	}
+	if cfg.CardLinks == nil {
+		cfg.CardLinks = func(context.Context, string, []string) map[string]string { return nil }
+	}
 	cfg.Notifier = cmp.Or[Notifier](cfg.Notifier, absent{})
 	return cfg
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -127,7 +127,7 @@ func TestACrowd(t *testing.T) {
 }
 
 func playCrowd(t *testing.T, lines []crowdLine) (wrong []string) {
-	w := newBubble(t, withoutApproval(policy.ApproveBroad))
+	w := newBubble(t, withoutApproval(config.ApproveBroad))
 	var g sync.WaitGroup
 	for _, l := range lines {
 		inv := w.asks(l.Who, l.Line)

@@ -10,12 +10,16 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // drills gives the account two places where its routes post, one with a pager.
 func drills(c *commands.Config) {
-	c.Accounts[0].TestCards = []record.DrillCard{{Channel: "C0INCID", Mention: "S0ONCALL", Pager: "kind incident"}, {Channel: "C0WAF"}}
+	incidents := config.Match{Kind: config.OneOrMore{config.KindIncident}}
+	page := &config.Page{URL: "https://pager.example.com"}
+	c.Accounts[0].Channel = "C0WAF"
+	c.Accounts[0].Routes = []config.Route{{Match: incidents, Channel: "C0INCID", Mention: "S0ONCALL", Page: page}}
 }
 
 // drill is what is kept.

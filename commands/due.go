@@ -14,15 +14,16 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // RunDue checks what was made for a time on one account, whenever check says so: it prolongs denials whose source still tries, asks about what ends while its attack
 // goes on, and ends what the service doesn't end by itself. One replica at a time may do so. It returns when the context ends.
-func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-chan struct{}) {
+func (r *Runner) RunDue(ctx context.Context, account string, check <-chan struct{}) {
 	warned, d := false, dueChecker{runner: r, attempts: &attempts{ofRules: map[string]bool{}}}
 	defer d.attempts.running.Wait()
 	for {
@@ -34,13 +35,13 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 		d.known = r.cfg.Clocks.Known(account) // before the time is read by which something would end
 		now := r.cfg.now(account)
 		switch {
-		case r.accounts[account].Policy.ChangesNow() != policy.ChangesOn:
+		case r.cfg.PolicyOf(r.accounts[account]).ChangesNow() != config.ChangesOn:
 			if !warned {
 				r.cfg.Log.WarnContext(ctx, "changes are not on: what was made for a time before is not ended", "account", account)
 			}
 			warned = true
 		case !d.attempts.paused(now):
-			d.pauseAfter(ctx, account, d.checkDue(ctx, account, due, now))
+			d.pauseAfter(ctx, account, d.checkDue(ctx, account, now))
 		}
 		r.checkRequests(ctx, account, d.attempts) // after the changes: what was cut short has an outcome by then, or is being settled
 	}
@@ -69,15 +70,15 @@ func (d dueChecker) retryAt(account string) time.Time {
 }
 
 // checkDue checks all changes whose time has come, and begins what is to be done about them. It waits for none of that. An error is one of the store.
-func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now time.Time) error {
+func (d dueChecker) checkDue(ctx context.Context, account string, now time.Time) error {
 	underWay := d.attempts.underWay() // before what is due is read: what ended since then may be due by its old time still
-	ids, err := due.DueChanges(ctx, account, now)
+	ids, err := d.runner.cfg.Store.Ledger.DueChanges(ctx, account, now)
 	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(underWay, id) })
 	if err != nil || len(ids) == 0 {
 		return err
 	}
 	var todo []record.Change
-	err = d.saveDue(ctx, account, func(known []record.Change) (all []change.DueDecision) {
+	err = d.saveDue(ctx, account, func(known []record.Change) (all []record.DueDecision) {
 		todo = nil
 		for _, id := range ids {
 			ch := record.Change{ID: id, Account: account} // it is no longer stored
@@ -104,7 +105,7 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 }
 
 // saveDue writes down what came of checking an account's changes, as they are stored when it is written.
-func (d dueChecker) saveDue(ctx context.Context, account string, at func(known []record.Change) []change.DueDecision) error {
+func (d dueChecker) saveDue(ctx context.Context, account string, at func(known []record.Change) []record.DueDecision) error {
 	c := d.runner.executor.clockJob(ctx, account)
 	var events []record.Event
 	err := d.runner.executor.settled(ctx, c, func() error {
@@ -132,7 +133,7 @@ func (x *executor) clockJob(ctx context.Context, account string) *job {
 }
 
 // decideDue decides about a change whose time has come; act: it is to be ended, prolonged or verified.
-func (d dueChecker) decideDue(ch record.Change, now time.Time) (l change.DueDecision, act bool) {
+func (d dueChecker) decideDue(ch record.Change, now time.Time) (l record.DueDecision, act bool) {
 	l.Change = ch
 	over := !now.Before(ch.Until)
 	switch {
@@ -186,16 +187,16 @@ func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.T
 	if err != nil {
 		d.runner.cfg.Log.ErrorContext(ctx, "end or extend change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
 	}
-	return d.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
+	return d.saveDue(ctx, ch.Account, func(known []record.Change) []record.DueDecision {
 		i := record.IndexChange(known, ch.ID)
 		if i < 0 {
-			return []change.DueDecision{{Change: ch}}
+			return []record.DueDecision{{Change: ch}}
 		}
 		ended := d.runner.cfg.now(ch.Account)
 		if over {
-			return []change.DueDecision{change.NotEnded(known[i], err, ended, d.inPermissionNotice(ctx, known[i]))}
+			return []record.DueDecision{change.NotEnded(known[i], err, ended, d.inPermissionNotice(ctx, known[i]))}
 		}
-		return []change.DueDecision{d.notRenewed(known[i], err, ended)}
+		return []record.DueDecision{d.notRenewed(known[i], err, ended)}
 	})
 }
 
@@ -208,11 +209,11 @@ func (d dueChecker) settle(ctx context.Context, ch record.Change) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	if !errors.Is(err, refusal.ErrClaimed) {
+	if !errors.Is(err, store.ErrClaimed) {
 		d.runner.cfg.Log.WarnContext(ctx, "settle a change that was cut short", "account", ch.Account, "change", ch.ID, "err", err)
 	}
-	return d.saveDue(ctx, ch.Account, func([]record.Change) []change.DueDecision {
-		return []change.DueDecision{{Change: ch, Next: d.retryAt(ch.Account)}}
+	return d.saveDue(ctx, ch.Account, func([]record.Change) []record.DueDecision {
+		return []record.DueDecision{{Change: ch, Next: d.retryAt(ch.Account)}}
 	})
 }
 
@@ -222,16 +223,16 @@ func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change) error 
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return d.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
+	return d.saveDue(ctx, ch.Account, func(known []record.Change) []record.DueDecision {
 		i := record.IndexChange(known, ch.ID)
 		switch {
 		case i < 0:
-			return []change.DueDecision{{Change: ch}}
+			return []record.DueDecision{{Change: ch}}
 		case failed != nil:
 			d.runner.cfg.Log.WarnContext(ctx, "look whether deleted entries went", "account", ch.Account, "change", ch.ID, "err", failed)
-			return []change.DueDecision{{Change: known[i], Next: d.retryAt(ch.Account)}}
+			return []record.DueDecision{{Change: known[i], Next: d.retryAt(ch.Account)}}
 		}
-		return []change.DueDecision{change.VerifyDeletion(known[i], entries)}
+		return []record.DueDecision{change.VerifyDeletion(known[i], entries)}
 	})
 }
 
@@ -243,12 +244,12 @@ func (d dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 		return ctx.Err()
 	}
 	var doubles []apiclient.Rule
-	err := d.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
+	err := d.saveDue(ctx, ch.Account, func(known []record.Change) []record.DueDecision {
 		i := record.IndexChange(known, ch.ID)
 		if i < 0 {
-			return []change.DueDecision{{Change: ch}}
+			return []record.DueDecision{{Change: ch}}
 		}
-		again := []change.DueDecision{{Change: known[i], Next: d.retryAt(ch.Account)}}
+		again := []record.DueDecision{{Change: known[i], Next: d.retryAt(ch.Account)}}
 		if failed != nil {
 			d.runner.cfg.Log.Warn("look which rule sets the mode", "account", ch.Account, "change", ch.ID, "err", failed)
 			return again
@@ -257,7 +258,7 @@ func (d dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 		if doubles, wrong = change.ModeRulesLeft(known[i], known, rules); len(doubles) > 0 {
 			return again
 		}
-		return []change.DueDecision{change.ModeVerified(known[i], wrong)}
+		return []record.DueDecision{change.ModeVerified(known[i], wrong)}
 	})
 	if err != nil || !d.known {
 		return err
@@ -275,26 +276,26 @@ func (d dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 // withinPolicy is the change as wafbot may prolong it by what the policy says now, which may be less than when it was made.
 func (d dueChecker) withinPolicy(ch record.Change) record.Change {
 	if !ch.Renew.IsZero() {
-		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.accounts[ch.Account].Policy.Renew))
+		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.accounts[ch.Account].Policy.RenewWhileActive))
 	}
 	return ch
 }
 
 // inPermissionNotice reports whether the notice of lost permission names the change among what is due.
 func (d dueChecker) inPermissionNotice(ctx context.Context, ch record.Change) bool {
-	t, err := d.runner.cfg.Permissions.PermissionLoss(ctx, ch.Account)
+	t, err := d.runner.cfg.Store.Permissions.PermissionLoss(ctx, ch.Account)
 	return err == nil && t.GoesOn() && slices.ContainsFunc(change.NeededPermissions(ch.Steps), t.LacksPermission)
 }
 
 // notRenewed is what came of trying to prolong a denial whose source still tries. What failed is tried again until its end, and people are
 // asked meanwhile, unless only the store was away for a moment; what was refused will be again.
-func (d dueChecker) notRenewed(ch record.Change, err error, now time.Time) change.DueDecision {
+func (d dueChecker) notRenewed(ch record.Change, err error, now time.Time) record.DueDecision {
 	ch = d.withinPolicy(ch)
 	l, _ := d.decideDue(ch, now)
 	if l.Ended || change.CheckAt(ch).IsZero() || now.Before(change.CheckAt(ch)) {
 		return l
 	}
-	l = change.DueDecision{Change: ch, Next: ch.Until}
+	l = record.DueDecision{Change: ch, Next: ch.Until}
 	needsSecond := errors.Is(err, refusal.ErrNeedsApproval)
 	if !needsSecond && !errors.Is(err, refusal.ErrGuarded) && !errors.Is(err, refusal.ErrNothing) {
 		l.Next = change.CheckAgainAt(ch, now)
@@ -310,7 +311,7 @@ func (r *Runner) checkRequests(ctx context.Context, account string, changes *att
 	if of == nil {
 		return
 	}
-	all, err := r.cfg.Approvals.Requests(ctx, account)
+	all, err := r.cfg.Store.Approvals.Requests(ctx, account)
 	now := r.cfg.now(account)
 	due := func(q record.ApprovalRequest) bool {
 		return !approval.DueAt(q).IsZero() && !now.Before(approval.DueAt(q))

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -37,7 +37,7 @@ func runDue(t *testing.T, w *world, d time.Duration) {
 			}
 		}
 	}()
-	w.RunDue(ctx, "acme", w.ledger, due)
+	w.RunDue(ctx, "acme", due)
 }
 
 func TestWhatIsTimedEnds(t *testing.T) {
@@ -145,7 +145,7 @@ func TestNothingEndsWhereChangesAreNotOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
 		w.anyway(ann, "mode 4 block for=10m")
-		w.cfg.Accounts[0].Policy.Changes = policy.ChangesDryRun
+		w.cfg.Accounts[0].Policy.Changes = config.ChangesDryRun
 		w.Runner = commands.New(w.cfg)
 		n := len(w.audit.all())
 		runDue(t, w, time.Hour)
@@ -184,7 +184,7 @@ func slowRules(t *testing.T, slow *atomic.Bool) *world {
 			}
 			service.ServeHTTP(answer, r)
 		})
-	}, renewing(&going{trying: []string{"203.0.113.7"}}, 24*time.Hour), func(c *commands.Config) { c.Accounts[0].Policy.ApprovalTimeout = 4 * time.Minute })
+	}, renewing(&going{trying: []string{"203.0.113.7"}}, 24*time.Hour), func(c *commands.Config) { c.Accounts[0].Policy.Approval.Timeout = 4 * time.Minute })
 }
 
 // More patches are over than are ended at a time, and the service answers about lists alone: a short denial is renewed in time, and a request expires.

@@ -10,8 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -40,7 +39,7 @@ func (x *watcher) grows(minutes int, is func(minute int64) apiclient.Attack) {
 			p.Before = &was
 		}
 		x.latest[now.ID] = now
-		x.see(efficacy.Snapshot{At: x.clock(), Since: x.last, Deltas: []record.AttackDelta{p}})
+		x.see(record.Poll{At: x.clock(), Since: x.last, Changes: []record.AttackDelta{p}})
 	}
 }
 
@@ -146,7 +145,7 @@ func TestJudging(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, withoutApproval(policy.ApproveBroad))
+			w := newWorld(t, withoutApproval(config.ApproveBroad))
 			x := w.watcher()
 			x.grows(1, func(int64) apiclient.Attack { return c.is(x, 0) })
 			ch := w.insists(ann, c.line)
@@ -178,9 +177,9 @@ func TestWhatWasSeenOnlyGrows(t *testing.T) {
 			came += max(more, 0)
 			if rapid.IntRange(0, 4).Draw(r, "restarts") == 0 {
 				x.restart()
-				g := efficacy.Snapshot{At: x.clock()}
+				g := record.Poll{At: x.clock()}
 				for id, a := range records { // the first look sees all there is
-					x.latest[id], g.Deltas = a, append(g.Deltas, record.AttackDelta{Now: &a})
+					x.latest[id], g.Changes = a, append(g.Changes, record.AttackDelta{Now: &a})
 				}
 				x.see(g)
 			}

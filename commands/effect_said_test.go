@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -36,7 +37,7 @@ func deniedBy(entries ...apiclient.IPRule) record.Change {
 // said is a card's line of what was seen of a change at an attack on Shop, whose entries stand at the service.
 func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) string {
 	s := call.Situation{
-		Account: &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
+		Account: &config.Account{Name: "acme", Applications: map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
 		Now:     atFour, ListsReadAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e},
 		Attack: apiclient.Attack{
 			ID: "x:1", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Type: "sqli", BlockStatus: "monitored",
@@ -87,7 +88,7 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	}
 	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{Mixed: hitsUntil(4, time.Minute)}), allowed), "Likely: 203.0.113.0/24 is on the allowlist")
 	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{}), func(s *call.Situation) {
-		conditions := []apiclient.Condition{{Type: "equal", Point: []any{"instance"}, Value: "4"}}
+		conditions := []apiclient.Condition{{Type: "equal", Point: apiclient.Part{"instance"}, Value: "4"}}
 		s.Rules = append(s.Rules, apiclient.Rule{ID: 9, Type: apiclient.RuleMode, Mode: apiclient.ModeOff, Conditions: conditions})
 	}), "Likely: the mode of Shop is off: nothing is blocked there")
 
@@ -224,7 +225,7 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	w.pass(5 * time.Minute)
 	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	w.service.CatchUp()
-	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Accounts[0].Policy, ID: id, Now: w.clock(), ListsReadAt: w.clock(), Changes: []record.Change{ch}}
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.PolicyOf(w.cfg.Accounts[0]), ID: id, Now: w.clock(), ListsReadAt: w.clock(), Changes: []record.Change{ch}}
 	for page, err := range w.cfg.Services["acme"].Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
 		s.Attack = page.Attacks[0]

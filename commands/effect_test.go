@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // watcher looks at the emulated service's records every 15 s of the world's clock, as a poller does.
@@ -48,8 +48,8 @@ func (w *world) watcher() *watcher {
 func (x *watcher) restart() {
 	x.watch = efficacy.NewWatch(x.cfg.Accounts[0], struct {
 		*ledger
-		commands.AccountContexts
-	}{x.ledger, x.triage}, x.notified, 0)
+		*store.Triage
+	}{x.ledger, x.triage}, 0)
 	x.latest, x.last = map[string]apiclient.Attack{}, time.Time{}
 }
 
@@ -57,7 +57,7 @@ func (x *watcher) observe() {
 	x.t.Helper()
 	x.service.Step()
 	s := x.situation()
-	g := efficacy.Snapshot{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, ListsReadAt: s.ListsReadAt}
+	g := record.Poll{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, ListsReadAt: s.ListsReadAt}
 	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
@@ -69,16 +69,17 @@ func (x *watcher) observe() {
 			if known {
 				p.Before = &was
 			}
-			x.latest[a.ID], g.Deltas = a, append(g.Deltas, p)
+			x.latest[a.ID], g.Changes = a, append(g.Changes, p)
 		}
 	}
 	x.see(g)
 }
 
-func (x *watcher) see(g efficacy.Snapshot) {
+func (x *watcher) see(g record.Poll) {
 	x.t.Helper()
-	err := x.watch.Observe(x.t.Context(), g)
+	found, err := x.watch.Judge(x.t.Context(), g)
 	require.NoError(x.t, err)
+	require.NoError(x.t, x.ledger.saveJudged(x.t.Context(), "acme", found.Changes, found.Events...))
 	x.last = g.At
 }
 
@@ -285,7 +286,7 @@ func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
 	full.Only(t)
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
+	w := newWorld(t, withoutApproval(config.ApproveBroad, config.ApproveAllow, config.ApproveRulesEverywhere))
 	x := w.watcher()
 	for line, why := range map[string]string{
 		"deny proxy:TOR":                      "the service doesn't list which sources are of that kind",

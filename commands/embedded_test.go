@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -26,7 +27,7 @@ var within = map[string][3]string{
 
 func TestIPv4WithinIPv6IsGuardedAsSuch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sources(cdn), withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, sources(cdn), withoutApproval(config.ApproveBroad))
 	for name, of := range within {
 		for _, verb := range []string{"deny ", "gray "} {
 			w.refuses(root, verb+of[0], refusal.ErrGuarded, "private addresses (10.0.0.0/8), which is never denied")
@@ -69,7 +70,7 @@ func TestRangesThatCarryIPv4AreJudgedByIt(t *testing.T) {
 // A named range that stands for all of IPv4 doesn't keep every address from being denied.
 func TestAWholeCarrierGuardsItselfAlone(t *testing.T) {
 	t.Parallel()
-	gateway := source("our NAT64", policy.DenyNever, "64:ff9b::/96", "2002::/16")
+	gateway := source("our NAT64", config.DenyNever, "64:ff9b::/96", "2002::/16")
 	w := newWorld(t, sources(gateway))
 	w.does(ann, "deny 203.0.113.7")
 	w.refuses(root, "deny 64:ff9b::203.0.113.7", refusal.ErrGuarded, "our NAT64")
@@ -92,9 +93,9 @@ func TestOneAddressIsOneTarget(t *testing.T) {
 // An attack from such an address isn't kept silent with that of a source, and the source is named.
 func TestAttacksOfEmbeddedAddressesHaveCards(t *testing.T) {
 	t.Parallel()
-	quiet := source("pen test", policy.DenyApproval, "203.0.113.0/24")
-	quiet.NoCards = true
-	p := policy.Policy{Sources: func() []policy.Source { return []policy.Source{quiet} }}
+	quiet := source("pen test", config.DenyApproval, "203.0.113.0/24")
+	quiet.Cards = false
+	p := policy.Policy{Sources: func() []config.Source { return []config.Source{quiet} }}
 	from := func(ip string) apiclient.Attack {
 		return apiclient.Attack{Sources: []apiclient.Source{{IP: netip.MustParseAddr(ip)}}, SourceCount: apiclient.Known(int64(1))}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -37,7 +37,7 @@ func TestDeny(t *testing.T) {
 // A list entry lives five minutes at least in the service's console: who asks for less is told, and asked, on each way in.
 func TestAnEntryShorterThanTheServiceKeeps(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveAllow))
+	w := newWorld(t, withoutApproval(config.ApproveAllow))
 	id := w.attackOn("/login")
 	const short = "the service's console lets a list entry live 5 min at least: this one may hold longer than "
 	for who, line := range map[record.Actor]string{ann: "deny 203.0.113.7 for=4m59s", bob: "gray 203.0.113.7 1m", root: "allow 203.0.113.7 for=1m"} {
@@ -163,13 +163,13 @@ func TestSomeOfThemAreDeniedAlready(t *testing.T) {
 
 func TestValuesOfAnotherEntryStay(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, Reason: "by hand"})
 	w.nothing(ann, "deny country:FR", "by hand")
 	w.anyway(ann, "deny country:FR country:NL")
 	require.Equal(t, []string{"DE,FR [0] forever", "NL [0] 4h0m0s"}, w.entries("black"))
 
-	w = newWorld(t, withoutApproval(policy.ApproveBroad))
+	w = newWorld(t, withoutApproval(config.ApproveBroad))
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	inv := w.asks(ann, "deny country:FR")
 	inv.Anyway = true
@@ -183,7 +183,7 @@ func TestValuesOfAnotherEntryStay(t *testing.T) {
 // What is left of an entry is still wafbot's own, however often a source is taken off it.
 func TestSourcesOfOneEntryAreRemovedOneByOne(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	w.anyway(ann, "deny country:FR country:DE country:NL")
 	w.pass(time.Second)
 	w.does(bob, "remove country:DE")
@@ -230,7 +230,7 @@ func TestAskingHandsBackTheLine(t *testing.T) {
 
 func TestGrayAndAllow(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveAllow))
+	w := newWorld(t, withoutApproval(config.ApproveAllow))
 	w.does(ann, "gray 203.0.113.7")
 	w.does(root, "allow 203.0.113.7")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("gray"))

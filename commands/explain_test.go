@@ -61,9 +61,9 @@ func TestExplain(t *testing.T) {
 func TestExplainWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Router = router(func(context.Context, string, apiclient.Attack) (call.Routing, error) {
+		c.Routing = func(context.Context, string, apiclient.Attack) (call.Routing, error) {
 			return call.Routing{Tried: []call.TriedRoute{{Match: "everything"}}, Channel: "C1"}, errors.New("away")
-		})
+		}
 	})
 	said := textOf(w.reads(eve, "explain attack="+w.attackOn("/login")))
 	require.Contains(t, said, "It goes to channel C1 by route 1 and mentions no user")
@@ -81,10 +81,10 @@ func TestExplainReadsTheServiceFirst(t *testing.T) {
 	old := apiclient.Attack{ID: all.Attacks[0].ID, Type: "sqli", Hits: apiclient.Known(5), Last: w.clock().Add(-50 * time.Minute)}
 	w.knows(old)
 	var asked apiclient.Attack
-	w.cfg.Router = router(func(_ context.Context, _ string, a apiclient.Attack) (call.Routing, error) {
+	w.cfg.Routing = func(_ context.Context, _ string, a apiclient.Attack) (call.Routing, error) {
 		asked = a
 		return call.Routing{}, nil
-	})
+	}
 	w.Runner = commands.New(w.cfg)
 	w.writes(ann, "mute source=203.0.113.0/24")
 	w.writes(ann, "mute type=sqli app=Shop")

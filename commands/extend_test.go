@@ -12,8 +12,8 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -133,7 +133,7 @@ func TestExtendOnce(t *testing.T) {
 
 func TestWhatCannotBeExtended(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveAllow, policy.ApproveModeOff))
+	w := newWorld(t, withoutApproval(config.ApproveAllow, config.ApproveModeOff))
 	denied := w.does(ann, "deny 203.0.113.7 for=4h")
 	w.refuses(ann, "extend "+denied.ID, refusal.ErrUsage, "Missing: for=")
 	w.refuses(ann, "extend c000 for=4h", refusal.ErrUsage, "Unknown change: c000")
@@ -171,18 +171,18 @@ func TestWhatCannotBeExtended(t *testing.T) {
 // What the policy forbids by now is not prolonged, even if its author was allowed to begin it.
 func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveForever, policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(config.ApproveForever, config.ApproveBlockPath))
 	denied := w.does(ann, "deny 203.0.113.7")
 	closed := w.anyway(root, "block-path POST shop.example.com/login for=30m")
 	w.refuses(root, "extend "+closed.ID+" for=30m", refusal.ErrAsk, "Extend by 30 min: Block POST shop.example.com/login", "those of your users neither")
 	w.anyway(root, "extend "+closed.ID+" for=30m")
-	sources(source("our CDN", policy.DenyNever, "203.0.113.0/24"))(&w.cfg)
-	w.cfg.Accounts[0].Policy.RequiredFor = []string{policy.ApproveBlockPath}
+	sources(source("our CDN", config.DenyNever, "203.0.113.0/24"))(&w.cfg)
+	w.cfg.Accounts[0].Policy.Approval.RequiredFor = []string{config.ApproveBlockPath}
 	w.Runner = commands.New(w.cfg)
 	w.pass(time.Minute)
 	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "is in our CDN", "never denied")
 	w.waits(root, "extend "+closed.ID+" for=30m")
-	w.cfg.Accounts[0].Policy.Sources = nil
+	w.cfg.Sources = nil
 	w.Runner = commands.New(w.cfg)
 	ch := w.does(ann, "extend "+denied.ID+" for=forever")
 	require.Equal(t, "Extend forever: Deny 203.0.113.7 everywhere for 4 h", ch.Does)
@@ -209,7 +209,7 @@ func TestExtendInDryRun(t *testing.T) {
 	w := newWorld(t)
 	denied := w.does(ann, "deny 203.0.113.7")
 	patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
-	w.cfg.Accounts[0].Policy.Changes = policy.ChangesDryRun
+	w.cfg.Accounts[0].Policy.Changes = config.ChangesDryRun
 	w.Runner = commands.New(w.cfg)
 	sent := w.changesSent()
 	require.Contains(t, textOf(w.reads(ann, "extend "+denied.ID+" for=1h")), "Dry run: Extend by 1 h: Deny 203.0.113.7 everywhere for 4 h. Nothing was sent")
@@ -278,7 +278,7 @@ func TestACrashWhileExtending(t *testing.T) {
 func TestAnExtensionNeverShortens(t *testing.T) {
 	t.Parallel()
 	for _, further := range []string{"8h", "forever"} {
-		w := newWorld(t, withoutApproval(policy.ApproveForever))
+		w := newWorld(t, withoutApproval(config.ApproveForever))
 		ch := w.does(ann, "deny 203.0.113.7 for=4h")
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 		first := w.asks(ann, "extend "+ch.ID+" for=1h")
@@ -340,7 +340,7 @@ func TestAnExtensionThatIsHalfDone(t *testing.T) {
 // Its end had come, and before the clock had its turn a user extended it for ever.
 func TestTheClockDoesNotEndWhatHasNoEndAnyMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveForever))
+	w := newWorld(t, withoutApproval(config.ApproveForever))
 	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
 	w.does(ann, "extend "+ch.ID+" for=forever")
 	w.pass(time.Hour)

@@ -14,8 +14,8 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -203,7 +203,7 @@ func TestWhoMayNotActGetsNoForm(t *testing.T) {
 	require.Contains(t, w.lastAudit().Why, "needs the role responder")
 	_, err = w.formOf(ann, "block-path")
 	require.ErrorIs(t, err, refusal.ErrDenied)
-	off := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesOff })
+	off := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesOff })
 	_, err = off.formOf(ann, "deny")
 	require.ErrorIs(t, err, refusal.ErrGuarded)
 	_, err = off.formOf(ann, "ack")
@@ -238,9 +238,9 @@ func TestEveryApplicationCanBeChosen(t *testing.T) {
 	t.Parallel()
 	for n, choices := range map[int]int{0: 0, 150: 150, 1001: 0} {
 		w := newWorld(t, func(c *commands.Config) {
-			c.Accounts[0].Applications = map[int]call.Application{}
+			c.Accounts[0].Applications = map[int]config.Application{}
 			for i := range n {
-				c.Accounts[0].Applications[i+1] = call.Application{}
+				c.Accounts[0].Applications[i+1] = config.Application{}
 			}
 		})
 		f, err := w.formOf(ann, "deny 198.51.100.9 app=150")

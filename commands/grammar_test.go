@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/verb"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -160,7 +160,7 @@ func TestAliases(t *testing.T) {
 // The words that people know from elsewhere, and those of before, mean a verb and are nowhere kept.
 func TestAnAliasBecomesItsVerb(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(config.ApproveBlockPath))
 	aliases := map[string]string{
 		"block": "deny", "ban": "deny", "blacklist": "deny", "unblock": "remove", "unban": "remove", "whitelist": "allow", "grey": "gray", "claim": "ack", "release": "unack",
 		"close": "block-path", "unrule": "delete-rule", "assign": "handover", "alone": "override", "break-glass": "override", "block-header": "indicator",

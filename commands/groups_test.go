@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -20,7 +19,8 @@ const (
 func grouped(t *testing.T) *world {
 	t.Helper()
 	return newWorld(t, func(c *commands.Config) {
-		c.Accounts[0].Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{onCall, bob.ID}, Admins: []string{leads}}
+		p := &c.Accounts[0].Policy
+		p.Viewers, p.Responders, p.Admins, p.Terminal = []string{"*"}, []string{onCall, bob.ID}, []string{leads}, nil
 	})
 }
 
@@ -84,7 +84,7 @@ func TestGroupsThatCantBeLookedUp(t *testing.T) {
 func TestGroupsAreOnlyLookedUpWhereTheyGiveMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Accounts[0].Roles.Responders = append(c.Accounts[0].Roles.Responders, onCall)
+		c.Accounts[0].Policy.Responders = append(c.Accounts[0].Policy.Responders, onCall)
 	})
 	w.does(ann, "deny 203.0.113.7")
 	w.reads(root, "status")

@@ -6,15 +6,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 )
 
-var cdn = source("our CDN", policy.DenyNever, "192.0.2.0/24", "2001:db8:c::/48")
+var cdn = source("our CDN", config.DenyNever, "192.0.2.0/24", "2001:db8:c::/48")
 
 func TestBuiltInRangesAreNeverDenied(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveForever, policy.ApproveSource))
+	w := newWorld(t, withoutApproval(config.ApproveBroad, config.ApproveForever, config.ApproveSource))
 	for target, words := range map[string]string{
 		"10.0.0.1": "private", "::ffff:10.0.0.1": "private", "::ffff:0a00:1": "private", "10.0.0.0/7": "", "172.16.0.0/12": "private", "172.20.1.1": "private",
 		"192.168.1.0/24": "private", "192.168.0.0/15": "contains", "::ffff:192.168.0.0/112": "private", "127.0.0.1": "loopback", "::1": "loopback",
@@ -37,10 +37,10 @@ func TestBuiltInRangesAreNeverDenied(t *testing.T) {
 
 func TestNamedSourcesAreNotDenied(t *testing.T) {
 	t.Parallel()
-	pentest := source("pen test", policy.DenyApproval, "203.0.113.64/27")
+	pentest := source("pen test", config.DenyApproval, "203.0.113.64/27")
 	unsaid := source("office", "", "198.51.100.8/29")
-	mapped := source("mapped", policy.DenyNever, "::ffff:203.0.114.0/120")
-	w := newWorld(t, sources(pentest, cdn, unsaid, mapped), withoutApproval(policy.ApproveBroad))
+	mapped := source("mapped", config.DenyNever, "::ffff:203.0.114.0/120")
+	w := newWorld(t, sources(pentest, cdn, unsaid, mapped), withoutApproval(config.ApproveBroad))
 	for target, words := range map[string]string{
 		"192.0.2.1": "is in our CDN (192.0.2.0/24)", "192.0.2.0/24": "our CDN", "192.0.2.128/25": "our CDN", "192.0.2.0/23": "contains 192.0.2.0/24 of our CDN",
 		"::ffff:192.0.2.9": "our CDN", "2001:db8:c::1": "our CDN", "2001:db8::/32": "contains", "198.51.100.9": "office", "203.0.114.1": "mapped",
@@ -60,13 +60,13 @@ func TestNamedSourcesAreNotDenied(t *testing.T) {
 // What needs approval never hides what is never denied.
 func TestTheStrictestSourceCounts(t *testing.T) {
 	t.Parallel()
-	lab := source("lab", policy.DenyApproval, "10.1.0.0/16", "192.0.2.128/25")
-	for _, with := range []func(*commands.Config){withoutApproval(), withoutApproval(policy.ApproveSource)} {
+	lab := source("lab", config.DenyApproval, "10.1.0.0/16", "192.0.2.128/25")
+	for _, with := range []func(*commands.Config){withoutApproval(), withoutApproval(config.ApproveSource)} {
 		w := newWorld(t, sources(lab, cdn), with)
 		w.refuses(root, "deny 10.1.2.3", refusal.ErrGuarded, "private addresses")
 		w.refuses(root, "deny 192.0.2.129", refusal.ErrGuarded, "our CDN")
 	}
-	w := newWorld(t, sources(source("lab", policy.DenyApproval, "198.51.100.0/24")), withoutApproval(policy.ApproveSource))
+	w := newWorld(t, sources(source("lab", config.DenyApproval, "198.51.100.0/24")), withoutApproval(config.ApproveSource))
 	w.refuses(root, "deny 198.51.100.7", refusal.ErrAsk, "198.51.100.7 is in lab (198.51.100.0/24)") // nothing else would say it
 	w.anyway(root, "deny 198.51.100.7")
 }
@@ -82,7 +82,9 @@ func TestWidth(t *testing.T) {
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws"} {
 		w.waits(root, "deny "+broad, "broad")
 	}
-	own := newWorld(t, withoutApproval(policy.ApproveBroad), func(c *commands.Config) { c.Accounts[0].Policy.WidestIPv4, c.Accounts[0].Policy.WidestIPv6 = 16, 40 })
+	own := newWorld(t, withoutApproval(config.ApproveBroad), func(c *commands.Config) {
+		c.Accounts[0].Policy.WidestPrefix.IPv4, c.Accounts[0].Policy.WidestPrefix.IPv6 = 16, 40
+	})
 	own.does(ann, "deny 203.0.0.0/16 2001:db8::/40")
 	own.anyway(ann, "deny 204.0.0.0/12")
 	own.refuses(root, "deny 208.0.0.0/11", refusal.ErrGuarded, "wider than the service takes")
@@ -101,7 +103,7 @@ func TestHowLong(t *testing.T) {
 	w.waits(ann, "patch shop.example.com/login type=sqli part=get.q for=forever")
 	w.does(ann, "deny 203.0.113.7 for=30d")
 
-	own := newWorld(t, withoutApproval(policy.ApproveForever))
+	own := newWorld(t, withoutApproval(config.ApproveForever))
 	ch := own.does(ann, "deny 203.0.113.7 for=FOREVER")
 	require.Zero(t, ch.Until)
 	require.Equal(t, "Deny 203.0.113.7 everywhere forever", ch.Does)
@@ -114,7 +116,7 @@ func TestAllowNeedsASecond(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.waits(root, "allow 203.0.113.7", "past every protection")
-	own := newWorld(t, withoutApproval(policy.ApproveAllow), sources(cdn))
+	own := newWorld(t, withoutApproval(config.ApproveAllow), sources(cdn))
 	own.does(root, "allow 203.0.113.7 192.0.2.1 10.0.0.1")
 	require.Len(t, own.entries("white"), 3, "what is never denied may be allowed")
 }
@@ -127,7 +129,7 @@ func TestModeOffNeedsASecond(t *testing.T) {
 
 func TestChangesOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesOff })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesOff })
 	w.refuses(root, "deny 203.0.113.7", refusal.ErrGuarded, "policy.changes: off")
 	_, err := w.try(root, "status")
 	require.NoError(t, err)
@@ -135,7 +137,7 @@ func TestChangesOff(t *testing.T) {
 
 func TestDryRunSaysWhatWouldBeSent(t *testing.T) {
 	t.Parallel()
-	for _, changes := range []string{policy.ChangesDryRun, ""} {
+	for _, changes := range []string{config.ChangesDryRun, ""} {
 		w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = changes })
 		id := w.attackOn("/login")
 		for line, words := range map[string][]string{

@@ -13,24 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/store"
 )
-
-// bare is the store's ledger, as the program has it.
-type bare struct{ *store.Ledger }
-
-// Begin implements commands.Ledger.
-func (b bare) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
-	return b.Ledger.Begin(ctx, account, attack, false)
-}
-
-// Resume implements commands.Ledger.
-func (b bare) Resume(ctx context.Context, ch record.Change) (context.Context, commands.Claim, error) {
-	return b.Ledger.Resume(ctx, ch, false)
-}
 
 // hold is a call to Redis or to the service before or after which its caller is held up, while others go on.
 type hold struct {
@@ -70,7 +55,8 @@ type atOnce struct {
 
 // play has two ask while the first is held up at the n-th moment. over: it has fewer.
 func (a atOnce) play(t *testing.T, n int64, stopped bool) (over bool) {
-	w := newBubble(t, withoutApproval(), func(c *commands.Config) { c.Ledger = bare{c.Ledger.(*ledger).Ledger} })
+	w := newBubble(t, withoutApproval())
+	w.ledger.bare = true
 	w.members.add(root2)
 	line := a.line
 	if a.before != nil {

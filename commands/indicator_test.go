@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -102,7 +102,7 @@ func TestAnIndicatorIsTriedFirst(t *testing.T) {
 // No indicator that wafbot couldn't try goes out without another person's approval, unless an operator said so in writing.
 func TestAnUntriedIndicatorNeedsApproval(t *testing.T) {
 	t.Parallel()
-	w, alone := newWorld(t), newWorld(t, withoutApproval(policy.ApproveIndicatorUntried))
+	w, alone := newWorld(t), newWorld(t, withoutApproval(config.ApproveIndicatorUntried))
 	for _, line := range []string{
 		"indicator X-Tool k1ller host=shop.example.com", "indicator User-Agent '^(~(k1ller))$' host=shop.example.com", "indicator User-Agent küche host=shop.example.com type=vpatch",
 	} {
@@ -144,7 +144,7 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, textOf(res), "Paths with an extension, as a.php, are not covered: /x/*.* covers them, too")
 	w.waits(ann, "indicator User-Agent evil host=a.example.com for=forever", "never end")
-	w = newWorld(t, withoutApproval(policy.ApproveRulesEverywhere))
+	w = newWorld(t, withoutApproval(config.ApproveRulesEverywhere))
 	ch := w.does(ann, "indicator User-Agent evil for=1h")
 	require.Equal(t, "Take for a scanner requests everywhere whose USER-AGENT matches evil for 1 h", ch.Does)
 	require.Empty(t, w.theRule("regex").Conditions)
@@ -178,7 +178,7 @@ func TestAnIndicatorWhoseAnswerIsLost(t *testing.T) {
 
 func TestBlockPath(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(config.ApproveBlockPath))
 	id := w.attackOn("/login")
 	line := "block-path post https://Shop.example.com/login for=30m attack=" + id
 	w.refuses(ann, line, refusal.ErrDenied, "needs the role admin")
@@ -209,7 +209,7 @@ func TestPathsThatCannotBeBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.waits(root, "block-path POST shop.example.com/login for=30m")
-	w = newWorld(t, withoutApproval(policy.ApproveBlockPath))
+	w = newWorld(t, withoutApproval(config.ApproveBlockPath))
 	w.refuses(root, "block-path POST shop.example.com/login", refusal.ErrUsage, "Missing: for=")
 	w.refuses(root, "block-path shop.example.com/login for=30m", refusal.ErrUsage, "Missing: place")
 	w.refuses(root, "block-path POST shop.example.com for=30m", refusal.ErrUsage, "Invalid HOST/PATH")
@@ -225,7 +225,7 @@ func TestPathsThatCannotBeBlocked(t *testing.T) {
 func TestABlockedPathOpensByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t, withoutApproval(policy.ApproveBlockPath))
+		w := newBubble(t, withoutApproval(config.ApproveBlockPath))
 		w.fault("POST /v1/objects/hint/create", "500_applied", 1)
 		ch := w.anyway(root, "block-path POST shop.example.com/login for=30m") // which is listed after a while
 		runDue(t, w, ch.Until.Sub(w.clock())-time.Second)
@@ -238,7 +238,7 @@ func TestABlockedPathOpensByItself(t *testing.T) {
 // In a card's thread a line is about that attack, unless it is about a change, which has its own.
 func TestLinesInAThread(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(config.ApproveBlockPath))
 	id, other := w.attackOn("/login"), w.attackOn("/other")
 	inThread := func(line string) record.Change {
 		inv := w.asks(root, line)

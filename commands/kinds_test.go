@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -52,7 +52,7 @@ func TestKindsOfEntries(t *testing.T) {
 		"datacenter:gce datacenter:azure": {{"rule_type": "datacenter", "source_values": []any{"gce", "azure"}}},
 	} {
 		for verb, list := range map[string]string{"deny": "black", "allow": "white", "gray": "gray"} {
-			w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow))
+			w := newWorld(t, withoutApproval(config.ApproveBroad, config.ApproveAllow))
 			n := len(w.service.Requests("acme"))
 			ch := w.insists(root, verb+" "+target+" app=Shop for=2h")
 			sent := w.sentEntries(n)
@@ -105,7 +105,7 @@ func TestKindsOfOthers(t *testing.T) {
 
 func TestKindsThatAreNone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	for target, words := range map[string]string{
 		"country:FRA": "Invalid country", "country:": "Invalid country", "proxy:nord": "One of VPN, SES, PUB, WEB, TOR", "datacenter:mars": "Invalid datacenter",
 		"city:Paris": "Invalid IP address or range", "203.0.113.7/33": "Invalid IP address or range", "203.0.113.7/24": "Perhaps 203.0.113.0/24",

@@ -13,11 +13,10 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // seen is what the poller counted.
@@ -34,7 +33,7 @@ func (w *world) seen(all map[string]record.SourceActivity) map[netip.Addr]record
 // count keeps what the poller counted.
 func (w *world) count(counted map[netip.Addr]record.SourceActivity) {
 	w.t.Helper()
-	w.polled(poller.Update{Sources: counted})
+	w.polled(record.PollUpdate{Sources: counted})
 }
 
 func TestShared(t *testing.T) {
@@ -156,7 +155,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 
 func TestABroadDenialOfManyPeople(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	const neverVisitors = "wafbot sees attacks, never visitors: it can't know whom else "
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/20", "2001:db8::/40"} {
 		w.refuses(ann, "deny "+broad, refusal.ErrAsk, neverVisitors+broad+" hits")
@@ -209,7 +208,7 @@ func (w *world) refusesAfterSending(who record.Actor, line, words string) {
 // A patch that is wider makes another one useless: the card offers none, and a click on an older card says so.
 func TestAWiderPatchCovers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(config.ApproveBlockPath))
 	id := w.attackOn("/login")
 	older := advice.Advise(w.situation(id)).Suggestions[1]
 	w.anyway(root, "block-path POST shop.example.com/login for=30m")
@@ -227,7 +226,7 @@ func TestAWiderPatchCovers(t *testing.T) {
 // The dialog of a mode says what is lost, and when it returns.
 func TestAModeReturns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveForever))
+	w := newWorld(t, withoutApproval(config.ApproveForever))
 	id := w.attackOn("/login")
 	mode := advice.Advise(w.situation(id)).Suggestions[2]
 	require.Contains(t, mode.Confirm.String(), "No incidents are detected meanwhile.")

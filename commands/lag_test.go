@@ -177,13 +177,13 @@ func TestADeletionThatIsNotCarriedOutIsTold(t *testing.T) {
 			l.put(ch)
 		})
 		runDue(t, w, 40*time.Second)
-		told := w.ledger.takeDue(func(d change.DueDecision) bool { return d.Listed })
+		told := w.ledger.takeDue(func(d record.DueDecision) bool { return d.Listed })
 		require.Len(t, told, 1)
 		require.Equal(t, "Failed: Undo of: Deny 203.0.113.8 everywhere for 4 h: the service accepted it and still lists the entry: look with lists",
 			change.Failure(w.ledger.change(undone.ID)).String())
 		events := w.ledger.events()
 		require.Equal(t, record.ChangeSettled, events[len(events)-1].Kind)
 		runDue(t, w, 5*time.Minute)
-		require.Empty(t, w.ledger.takeDue(func(d change.DueDecision) bool { return d.Listed }), "once")
+		require.Empty(t, w.ledger.takeDue(func(d record.DueDecision) bool { return d.Listed }), "once")
 	})
 }

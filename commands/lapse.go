@@ -33,7 +33,7 @@ type lapser struct{ *Runner }
 
 // check unacknowledges what is due now.
 func (r lapser) check(ctx context.Context, account string) error {
-	all, err := r.cfg.Triage.AllTriage(ctx, account)
+	all, err := r.cfg.Store.Triage.AllTriage(ctx, account)
 	for attack, t := range all {
 		if t.Owner != nil {
 			err = errors.Join(err, r.checkOne(ctx, account, attack, t))
@@ -44,11 +44,11 @@ func (r lapser) check(ctx context.Context, account string) error {
 
 func (r lapser) checkOne(ctx context.Context, account, attack string, t record.Triage) error {
 	asked, now := r.cfg.Clocks.Now(), r.cfg.now(account)
-	s, _, err := r.cfg.States.AttackState(ctx, account, attack)
+	s, _, err := r.cfg.Store.Attacks.AttackState(ctx, account, attack)
 	if err != nil || !lapses(s, t, now) || !r.getsThrough(account, s, now) {
 		return err
 	}
-	mutes, err := r.cfg.Triage.Mutes(ctx, account)
+	mutes, err := r.cfg.Store.Triage.Mutes(ctx, account)
 	if _, muted := policy.Muted(mutes, s.Attack, now); err != nil || muted {
 		return err
 	}

@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,34 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 )
-
-// through are attacks that are hit all the time and may be acknowledged for two hours, but for what is altered.
-type through struct {
-	clock func() time.Time
-	alter func(s *record.AttackState)
-}
-
-func (t through) AttackState(context.Context, string, string) (record.AttackState, bool, error) {
-	s := record.AttackState{Attack: apiclient.Attack{ID: "x:1", Type: "sqli", BlockStatus: "monitored", Last: t.clock()}, Notified: true, AckTimeout: 2 * time.Hour}
-	if t.alter != nil {
-		t.alter(&s)
-	}
-	return s, true, nil
-}
-
-func (t through) StatesOf(context.Context, string, []string) (map[string]record.AttackState, error) {
-	return nil, nil
-}
 
 // lapsing is a bubble in which acknowledgements of such attacks lapse.
 func lapsing(t *testing.T, alter func(s *record.AttackState)) *world {
 	t.Helper()
-	w := newBubble(t, func(c *commands.Config) {
-		c.States = through{func() time.Time { return c.Clocks.ServiceNow("acme") }, alter}
-	})
+	w := newBubble(t)
+	w.attackSeen = func() record.AttackState { // it is hit all the time
+		s := record.AttackState{Attack: apiclient.Attack{ID: "x:1", Type: "sqli", BlockStatus: "monitored", Last: w.clock()}, Notified: true, AckTimeout: 2 * time.Hour}
+		if alter != nil {
+			alter(&s)
+		}
+		return s
+	}
 	go w.RunLapses(t.Context(), "acme")
 	return w
 }

@@ -14,8 +14,10 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // loadsAtOnce is how many facts, or accounts, are read at the same time.
@@ -40,7 +42,7 @@ func sideBySide[T, R any](items []T, atOnce int, do func(T) R) []R {
 // loader reads all that commands work on: from the service, the store, Slack and this process.
 type loader struct {
 	cfg      *Config
-	accounts map[string]*call.Account // by name
+	accounts map[string]*config.Account // by name
 }
 
 // load loads facts side by side. A fact that can't be read is unknown, which is logged. The service's listings lag
@@ -164,12 +166,25 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 type reading struct {
 	*loader
 	ctx     context.Context
-	account *call.Account
+	account *config.Account
 	facts   *call.Facts
 	arg     any
 }
 
 func (r reading) service() Service { return r.cfg.Services[r.account.Name] }
+
+// changes are the account's, which aren't known as long as what Redis lost isn't rebuilt.
+func (r reading) changes() ([]record.Change, error) {
+	epoch, err := r.cfg.Store.Epochs.Epoch(r.ctx, r.name())
+	if err == nil && epoch == "" && r.cfg.Rebuilds(r.name()) {
+		err = store.ErrEmptied
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.cfg.Store.Ledger.Changes(r.ctx, r.name())
+}
+
 func (r reading) name() string     { return r.account.Name }
 func (r reading) id() string       { return r.arg.(string) }
 func (r reading) since() time.Time { return r.arg.(time.Time) }
@@ -195,43 +210,47 @@ var serviceFacts = map[call.Fact]func(r reading) (any, error){
 // ownFacts are how the other facts are read: from the store, Slack and this process.
 var ownFacts = map[call.Fact]func(r reading) (any, error){
 	call.FactKnownAttacks:   func(r reading) (any, error) { return r.knownAttacks(r.ctx, r.name(), r.id()) },
-	call.FactChanges:        func(r reading) (any, error) { return r.cfg.Ledger.Changes(r.ctx, r.name()) },
-	call.FactEfficacy:       func(r reading) (any, error) { return r.cfg.Ledger.Efficacy(r.ctx, r.name()) },
-	call.FactTriage:         func(r reading) (any, error) { return r.cfg.Triage.TriageOf(r.ctx, r.name(), r.id()) },
-	call.FactTriages:        func(r reading) (any, error) { return r.cfg.Triage.AllTriage(r.ctx, r.name()) },
-	call.FactMutes:          func(r reading) (any, error) { return r.cfg.Triage.Mutes(r.ctx, r.name()) },
-	call.FactContext:        func(r reading) (any, error) { return r.cfg.Contexts.AccountContext(r.ctx, r.name()) },
-	call.FactApprovals:      func(r reading) (any, error) { return r.cfg.Approvals.Requests(r.ctx, r.name()) },
-	call.FactStorms:         func(r reading) (any, error) { return r.cfg.Storms.Storms(r.ctx, r.name()) },
-	call.FactGrouped:        func(r reading) (any, error) { return r.cfg.Storms.Grouped(r.ctx, r.name(), r.id()) },
+	call.FactChanges:        func(r reading) (any, error) { return r.changes() },
+	call.FactEfficacy:       func(r reading) (any, error) { return r.cfg.Store.Ledger.Efficacy(r.ctx, r.name()) },
+	call.FactTriage:         func(r reading) (any, error) { return r.cfg.Store.Triage.TriageOf(r.ctx, r.name(), r.id()) },
+	call.FactTriages:        func(r reading) (any, error) { return r.cfg.Store.Triage.AllTriage(r.ctx, r.name()) },
+	call.FactMutes:          func(r reading) (any, error) { return r.cfg.Store.Triage.Mutes(r.ctx, r.name()) },
+	call.FactContext:        func(r reading) (any, error) { return r.cfg.Store.Triage.AccountContext(r.ctx, r.name()) },
+	call.FactApprovals:      func(r reading) (any, error) { return r.cfg.Store.Approvals.Requests(r.ctx, r.name()) },
+	call.FactStorms:         func(r reading) (any, error) { return r.cfg.Store.Attacks.Storms(r.ctx, r.name()) },
+	call.FactGrouped:        func(r reading) (any, error) { return r.cfg.Store.Attacks.Grouped(r.ctx, r.name(), r.id()) },
 	call.FactInStorms:       reading.inStorms,
-	call.FactOutages:        func(r reading) (any, error) { return r.cfg.History.Outages(r.ctx, r.name(), r.since()) },
-	call.FactAudit:          func(r reading) (any, error) { return r.cfg.Audit.Entries(r.ctx, r.name(), r.since()) },
-	call.FactPermissionLoss: func(r reading) (any, error) { return r.cfg.Permissions.PermissionLoss(r.ctx, r.name()) },
-	call.FactReplicas:       func(r reading) (any, error) { return r.cfg.Drills.Serving(r.ctx) },
+	call.FactOutages:        func(r reading) (any, error) { return r.cfg.Store.Attacks.Outages(r.ctx, r.name(), r.since()) },
+	call.FactAudit:          func(r reading) (any, error) { return r.cfg.Store.Audit.Entries(r.ctx, r.name(), r.since()) },
+	call.FactPermissionLoss: func(r reading) (any, error) { return r.cfg.Store.Permissions.PermissionLoss(r.ctx, r.name()) },
+	call.FactReplicas:       func(r reading) (any, error) { return r.cfg.Store.Drills.Serving(r.ctx) },
 	call.FactRights: func(r reading) (any, error) {
-		return r.rights(r.ctx, r.arg.(record.Actor), []*call.Account{r.account})[r.name()], nil
+		return r.rights(r.ctx, r.arg.(record.Actor), []*config.Account{r.account})[r.name()], nil
 	},
 	call.FactCardLinks: func(r reading) (any, error) {
-		return r.cfg.Cards.CardLinks(r.ctx, r.name(), strings.Fields(r.id())), nil
+		return r.cfg.CardLinks(r.ctx, r.name(), strings.Fields(r.id())), nil
 	},
-	call.FactStates:      func(r reading) (any, error) { return r.cfg.States.StatesOf(r.ctx, r.name(), strings.Fields(r.id())) },
-	call.FactEvidence:    func(r reading) (any, error) { return found(r.cfg.History.Evidence(r.ctx, r.name(), r.id())) },
-	call.FactObservation: func(r reading) (any, error) { return found(r.cfg.History.LastObservation(r.ctx, r.name(), r.id())) },
+	call.FactStates: func(r reading) (any, error) {
+		return r.cfg.Store.Attacks.StatesOf(r.ctx, r.name(), strings.Fields(r.id()))
+	},
+	call.FactEvidence: func(r reading) (any, error) { return found(r.cfg.Store.Attacks.Evidence(r.ctx, r.name(), r.id())) },
+	call.FactObservation: func(r reading) (any, error) {
+		return found(r.cfg.Store.Attacks.LastObservation(r.ctx, r.name(), r.id()))
+	},
 	call.FactRouting: func(r reading) (any, error) {
-		return r.cfg.Router.Routing(r.ctx, r.name(), r.facts.Attacks[r.arg.(call.AttackNow)])
+		return r.cfg.Routing(r.ctx, r.name(), r.facts.Attacks[r.arg.(call.AttackNow)])
 	},
 	call.FactHealth: func(r reading) (any, error) {
-		health, ok := r.cfg.Polling.Health(r.name())
+		health, ok := r.cfg.Health(r.name())
 		return found(health, ok, nil)
 	},
-	call.FactDrill: func(r reading) (any, error) { return r.cfg.Drills.Drill(r.ctx, r.name()) },
+	call.FactDrill: func(r reading) (any, error) { return r.cfg.Store.Drills.Drill(r.ctx, r.name()) },
 }
 
 // inStorms reads which attacks have no card because a storm's stands for them, of the storms that go on or whose
 // attacks do.
 func (r reading) inStorms() (any, error) {
-	storms, err := r.cfg.Storms.Storms(r.ctx, r.name())
+	storms, err := r.cfg.Store.Attacks.Storms(r.ctx, r.name())
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +259,7 @@ func (r reading) inStorms() (any, error) {
 		if !storm.Active() {
 			continue
 		}
-		grouped, err := r.cfg.Storms.Grouped(r.ctx, r.name(), storm.ID)
+		grouped, err := r.cfg.Store.Attacks.Grouped(r.ctx, r.name(), storm.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -28,18 +28,18 @@ func manyAccounts(unread int) func(*commands.Config) {
 		for i := range 299 {
 			one := *c.Accounts[0]
 			one.Name = fmt.Sprintf("shop-%03d", i)
-			one.Roles.Terminal = nil
+			one.Policy.Terminal = nil
 			c.Accounts = append(c.Accounts, &one)
 			c.Services[one.Name] = c.Services["acme"]
 			if i < unread {
-				c.Services[one.Name] = commands.Service{Reader: blindReader{c.Services["acme"].Reader}, Aggregator: c.Services["acme"].Aggregator, Writer: c.Services["acme"].Writer}
+				c.Services[one.Name] = commands.Service{Lister: blindReader{c.Services["acme"].Lister}, Writer: c.Services["acme"].Writer}
 			}
 		}
 	}
 }
 
 // blindReader is a service whose listing of attacks fails.
-type blindReader struct{ commands.Reader }
+type blindReader struct{ commands.Lister }
 
 func (blindReader) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error] {
 	return func(yield func(apiclient.AttackPage, error) bool) {

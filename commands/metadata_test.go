@@ -15,10 +15,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/text"
@@ -107,7 +106,7 @@ func kept(c record.Change) string {
 
 func TestMetadataHoldsAllOfAChange(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(config.ApproveBroad, config.ApproveAllow, config.ApproveBlockPath))
 	all := everyChange(w)
 	kinds := map[string]bool{}
 	for _, c := range all {
@@ -312,7 +311,7 @@ func FuzzReadMetadata(f *testing.F) {
 		_ = c.DueAt()
 		again, _ := throughSlack(t, c)
 		require.Equal(t, c.ID, again.ID)
-		r := rebuild.Changes(&call.Account{Name: "acme"}, []record.Change{c}, rebuild.Service{}, time.Now())
+		r := rebuild.Changes(&config.Account{Name: "acme"}, []record.Change{c}, rebuild.Service{}, time.Now())
 		require.Equal(t, 1, len(r.Changes)+len(r.Unknown))
 	})
 }

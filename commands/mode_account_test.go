@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -55,14 +55,14 @@ func TestTheAccountsModeOffNeedsAnAdmin(t *testing.T) {
 
 // soleMode is a bubble in which no mode needs approval, with what becomes of a mode rule beside a new one.
 func soleMode(t *testing.T, fault string) *world {
-	w := newBubble(t, withoutApproval(policy.ApproveRulesEverywhere, policy.ApproveModeOff))
+	w := newBubble(t, withoutApproval(config.ApproveRulesEverywhere, config.ApproveModeOff))
 	w.fault("POST /v1/objects/hint/create", fault, 0)
 	return w
 }
 
 // told are the switches of which people were told that something is wrong.
 func (w *world) told() (faults []string) {
-	for _, d := range w.ledger.takeDue(func(d change.DueDecision) bool { return d.Listed }) {
+	for _, d := range w.ledger.takeDue(func(d record.DueDecision) bool { return d.Listed }) {
 		faults = append(faults, change.Failure(w.ledger.change(d.Change.ID)).String())
 	}
 	return faults

@@ -10,8 +10,8 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -90,7 +90,7 @@ func TestTheAccountsModeIsNotListed(t *testing.T) {
 
 func TestMilderNeedsAnAdmin(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveModeOff))
+	w := newWorld(t, withoutApproval(config.ApproveModeOff))
 	w.anyway(ann, "mode 4 safe_blocking")
 	w.refuses(ann, "mode 4 monitoring", refusal.ErrDenied, "mode 4 monitoring needs the role admin")
 	w.refuses(ann, "mode 4 default", refusal.ErrDenied)
@@ -117,7 +117,7 @@ func TestAButtonsDialogHasSaidSomeWarnings(t *testing.T) {
 
 func TestAnApplicationThatCannotBlock(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveModeOff))
+	w := newWorld(t, withoutApproval(config.ApproveModeOff))
 	for _, mode := range []string{"block", "safe_blocking"} {
 		w.refuses(root, "mode legacy "+mode, refusal.ErrGuarded, "Legacy can't block")
 	}

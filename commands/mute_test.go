@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -68,7 +69,7 @@ func TestAnIncidentIsNotMuted(t *testing.T) {
 
 func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveForever))
+	w := newWorld(t, withoutApproval(config.ApproveForever))
 	id := w.attackOn("/login")
 	for line, words := range map[string]string{
 		"mute": "Missing: one of attack=, source= and type=, and only one", "unmute": "Missing: one of attack=, source= and type=, and only one", "mute app=4": "Missing: one of attack=, source= and type=, and only one", "mute type=sqli source=203.0.113.7": "Missing: one of attack=, source= and type=, and only one", "mute type=sqli attack=" + id: "Missing: one of attack=, source= and type=, and only one",

@@ -12,29 +12,18 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// askedFor are requests that wait, and some decided lately.
-type askedFor struct {
-	all  []record.ApprovalRequest
-	fail bool
-}
-
-func (r *askedFor) Requests(_ context.Context, account string) (found []record.ApprovalRequest, err error) {
-	if r.fail {
-		return nil, errAway
+// stores stores requests, behind the store's back.
+func (w *world) stores(all ...record.ApprovalRequest) {
+	for _, q := range all {
+		w.redis.HSet("{a:"+q.Account+"}:approvals", q.ID, jsonOf(w.t, q))
 	}
-	for _, one := range r.all {
-		if one.Account == account {
-			found = append(found, one)
-		}
-	}
-	return found, nil
 }
 
 // waiting is a request of Bob's that waits for so long.
@@ -55,20 +44,18 @@ func (w *world) overview(who record.Actor) report.Overview {
 
 func TestStatusShowsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	t.Parallel()
-	kept := &askedFor{}
 	w := newWorld(t, func(c *commands.Config) {
-		c.Approvals = kept
-		c.Cards = links(func(_ context.Context, account string, attacks []string) map[string]string {
+		c.CardLinks = func(_ context.Context, account string, attacks []string) map[string]string {
 			return map[string]string{attacks[0]: "https://slack.example/" + account + "/" + attacks[0]}
-		})
-		broken := source("our CDN", policy.DenyNever, "192.0.2.0/24")
+		}
+		broken := source("our CDN", config.DenyNever, "192.0.2.0/24")
 		broken.File, broken.Broken = "cdn.txt", "no such file"
 		sources(broken)(c)
 	})
 	id := w.attackOn("/login")
 	over, decided := w.waiting("r2222222", "Deny 1.1.1.1", time.Minute), w.waiting("r3333333", "Deny 2.2.2.2", time.Hour)
 	decided.State = record.RequestApproved
-	kept.all = []record.ApprovalRequest{w.waiting("r1111111", "Allow 3.3.3.3", time.Hour), w.waiting("r4444444", "Deny country:FR", 15*time.Minute), over, decided}
+	w.stores(w.waiting("r1111111", "Allow 3.3.3.3", time.Hour), w.waiting("r4444444", "Deny country:FR", 15*time.Minute), over, decided)
 	w.anyway(ann, "mode Shop block for=1h")
 	w.does(ann, "deny 203.0.113.7 for=4h")
 	w.pass(2 * time.Minute)
@@ -97,16 +84,15 @@ func TestStatusShowsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	w.pass(24 * time.Hour)
 	require.Len(t, w.overview(eve).InForce, 1, "an entry ends by itself, a mode doesn't")
 
-	kept.fail = true
+	w.ledger.set(func(l *ledger) { l.unread = "}:approvals" })
 	require.True(t, w.overview(eve).NoStore)
 }
 
 func TestHomeShowsWhatStatusShows(t *testing.T) {
 	t.Parallel()
-	kept := &askedFor{}
-	w := newWorld(t, func(c *commands.Config) { c.Approvals = kept })
+	w := newWorld(t)
 	id := w.attackOn("/login")
-	kept.all = []record.ApprovalRequest{w.waiting("r1111111", "Deny country:FR", time.Hour)}
+	w.stores(w.waiting("r1111111", "Deny country:FR", time.Hour))
 	w.does(ann, "deny 203.0.113.7 for=4h")
 	buttons := func(who record.Actor) (lines []string) {
 		res := w.reads(who, "status")
@@ -140,9 +126,8 @@ func mustParse(t *testing.T, line string) record.Line {
 
 func TestSummary(t *testing.T) {
 	t.Parallel()
-	kept := &askedFor{}
 	night := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC)
-	w := newWorld(t, func(c *commands.Config) { c.Approvals = kept })
+	w := newWorld(t)
 	w.missed(record.Outage{From: night, Until: night.Add(10 * time.Minute), Why: "the service can't be reached"})
 	quiet := textOf(w.reads(eve, "summary"))
 	require.Contains(t, quiet, "Hand-over of acme: the last 10 h, since 2026-11-19 17:00 UTC. wafbot is live")
@@ -157,7 +142,7 @@ func TestSummary(t *testing.T) {
 	w.does(bob, "deny 203.0.113.8 for=4h")
 	w.does(bob, "undo")
 	w.seed(waf.IPRule{List: "black", RuleType: "ip_range", Subnet: "198.51.100.9/32", Reason: "soc ticket 7"})
-	kept.all = []record.ApprovalRequest{w.waiting("r1111111", "Deny country:FR", time.Hour)}
+	w.stores(w.waiting("r1111111", "Deny country:FR", time.Hour))
 	id := w.attackOn("/login")
 	w.writes(bob, "note same botnet attack="+id)
 	w.pass(10 * time.Minute)

@@ -9,14 +9,14 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // noteRefused stores that the service refuses the change because of wafbot's token, so that people are notified of what is not done. Further
 // refusals belong to the same permission loss.
 func (x *executor) noteRefused(ctx context.Context, c *job, fault error, what record.RefusedChange) {
-	if !change.PermissionRefused(fault) || c.Policy.ChangesNow() != policy.ChangesOn {
+	if !change.PermissionRefused(fault) || c.Policy.ChangesNow() != config.ChangesOn {
 		return
 	}
 	e, _ := errors.AsType[*apiclient.Error](fault)

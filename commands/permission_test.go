@@ -12,8 +12,8 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -161,7 +161,7 @@ func TestPermissionIsNotLost(t *testing.T) {
 		_, saves := w.lastLoss()
 		require.Zero(t, saves, kind)
 	}
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
 	w.fault("", "unauthenticated", 0)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.Error(t, err)

@@ -10,50 +10,50 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-func is(value string, point ...any) apiclient.Condition {
+func is(value string, point ...string) apiclient.Condition {
 	return apiclient.Condition{Type: "equal", Value: value, Point: point}
 }
 
-func absent(point ...any) apiclient.Condition {
+func absent(point ...string) apiclient.Condition {
 	return apiclient.Condition{Type: "absent", Point: point}
 }
 
 // What is typed, said, sent, listed and written down for each form of a place.
 func TestPlacesThatAreTyped(t *testing.T) {
 	t.Parallel()
-	host := apiclient.Condition{Type: "iequal", Value: "shop.example.com", Point: []any{"header", "HOST"}}
+	host := apiclient.Condition{Type: "iequal", Value: "shop.example.com", Point: apiclient.Part{"header", "HOST"}}
 	for typed, want := range map[string]struct {
 		place, listed, line string
 		conditions          []apiclient.Condition
 	}{
 		"/my/api/**": {"every path below /my/api/ on every host, every application", "for every host, path begins /my/api/", "/my/api/**/*.*",
-			[]apiclient.Condition{is("my", "path", 0), is("api", "path", 1)}},
+			[]apiclient.Condition{is("my", "path", "0"), is("api", "path", "1")}},
 		"/my/api/**/*.* app=Shop": {"every path below /my/api/ on every host, Shop only", "for every host, path begins /my/api/, Shop", "/my/api/**/*.* app=4",
-			[]apiclient.Condition{is("my", "path", 0), is("api", "path", 1), is("4", "instance")}},
+			[]apiclient.Condition{is("my", "path", "0"), is("api", "path", "1"), is("4", "instance")}},
 		"post /login": {"exactly POST /login on every host, every application", "for POST /login on every host", "POST /login",
-			[]apiclient.Condition{is("POST", "method"), is("login", "action_name"), absent("action_ext"), absent("path", 0)}},
+			[]apiclient.Condition{is("POST", "method"), is("login", "action_name"), absent("action_ext"), absent("path", "0")}},
 		"/**":       {"every path on every host, every application", "everywhere", "/**/*.*", nil},
 		"/** app=4": {"every path on every host, Shop only", "for Shop", "/**/*.* app=4", []apiclient.Condition{is("4", "instance")}},
 		"shop.example.com/x/*": {"every path without an extension one level below /x/ on shop.example.com, every application", "for every path without an extension one level below /x/ on shop.example.com", "shop.example.com/x/*",
-			[]apiclient.Condition{host, is("x", "path", 0), absent("path", 1), absent("action_ext")}},
+			[]apiclient.Condition{host, is("x", "path", "0"), absent("path", "1"), absent("action_ext")}},
 		"shop.example.com/x/*.*": {"every path one level below /x/ on shop.example.com, every application", "for every path one level below /x/ on shop.example.com", "shop.example.com/x/*.*",
-			[]apiclient.Condition{host, is("x", "path", 0), absent("path", 1)}},
+			[]apiclient.Condition{host, is("x", "path", "0"), absent("path", "1")}},
 		"GET shop.example.com/**/*.php": {"GET to every .php path below / on shop.example.com, every application", "for GET to every .php path below / on shop.example.com", "GET shop.example.com/**/*.php",
 			[]apiclient.Condition{host, is("GET", "method"), is("php", "action_ext")}},
 		"shop.example.com/**/login": {`every path named "login" below / on shop.example.com, every application`, `for every path named "login" below / on shop.example.com`, "shop.example.com/**/login",
 			[]apiclient.Condition{host, is("login", "action_name"), absent("action_ext")}},
 		"shop.example.com/a/b.* app=4": {`every path named "b", with any extension or none, one level below /a/ on shop.example.com, Shop only`, `for every path named "b", with any extension or none, one level below /a/ on shop.example.com, Shop`, "shop.example.com/a/b.* app=4",
-			[]apiclient.Condition{host, is("4", "instance"), is("a", "path", 0), absent("path", 1), is("b", "action_name")}},
+			[]apiclient.Condition{host, is("4", "instance"), is("a", "path", "0"), absent("path", "1"), is("b", "action_name")}},
 	} {
 		t.Run(typed, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, withoutApproval(policy.ApproveRulesEverywhere))
+			w := newWorld(t, withoutApproval(config.ApproveRulesEverywhere))
 			ch := w.does(ann, "patch "+typed+" type=sqli part=get.q for=2h")
 			require.Equal(t, "Patch "+want.place+", field q, SQL injection only for 2 h", ch.Does)
 			line, err := grammar.Parse("patch " + want.line + " for=2h part=get.q type=sqli")
@@ -76,7 +76,7 @@ func TestPlacesThatAreTyped(t *testing.T) {
 
 func TestPlacesThatCanNotBeSaid(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveRulesEverywhere))
+	w := newWorld(t, withoutApproval(config.ApproveRulesEverywhere))
 	for place, words := range map[string]string{
 		"shop.example.com/a/*/b": "stands for a whole last segment", "shop.example.com/a/**/b/c": "stands for a whole last segment", "shop.example.com/a*": "stands for a whole last segment",
 		"*/my/api/**": "or be left out for every host", "/my/api?x=1": "must not hold a query",
@@ -107,13 +107,13 @@ func TestARuleForEveryHostNeedsApproval(t *testing.T) {
 	require.NoError(t, err)
 	rule := w.theRule("vpatch")
 	require.Equal(t, "any", rule.AttackType)
-	require.True(t, apiclient.SameConditions([]apiclient.Condition{is("my", "path", 0), is("api", "path", 1), is("4", "instance")}, rule.Conditions))
+	require.True(t, apiclient.SameConditions([]apiclient.Condition{is("my", "path", "0"), is("api", "path", "1"), is("4", "instance")}, rule.Conditions))
 	require.Contains(t, textOf(w.reads(eve, "rules")), "vpatch blocks every request that has header.HOST, for every host, path begins /my/api/, Shop, made by wafbot")
 }
 
 func TestAPartThatIsClosed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(config.ApproveBlockPath))
 	ch := w.anyway(root, "patch POST shop.example.com/login type=any part=post.form_urlencoded.login for=1h")
 	require.Equal(t, "Block POST shop.example.com/login on every application for 1 h: every request that has field login is blocked", ch.Does)
 	require.Equal(t, "patch POST shop.example.com/login for=1h part=post.form_urlencoded.login type=any", ch.Line.String())
@@ -124,7 +124,7 @@ func TestAPartThatIsClosed(t *testing.T) {
 func TestAPatchOfManyPathsEndsByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t, withoutApproval(policy.ApproveRulesEverywhere))
+		w := newBubble(t, withoutApproval(config.ApproveRulesEverywhere))
 		ch := w.does(ann, "patch /my/api/** type=sqli part=get.q for=1h")
 		runDue(t, w, ch.Until.Sub(w.clock())+3*time.Second)
 		require.Empty(t, w.rules("vpatch"))
@@ -161,7 +161,7 @@ func TestConditionsOfOthersAreShownToTheLetter(t *testing.T) {
 // Two changes of one set of conditions wait for each other, however its path is typed.
 func TestPlacesAreClaimedByTheirConditions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveRulesEverywhere))
+	w := newWorld(t, withoutApproval(config.ApproveRulesEverywhere))
 	level := w.does(ann, "patch /x/*.* type=sqli part=get.q")
 	short, long := w.does(ann, "patch /x/** type=sqli part=get.q"), w.does(ann, "patch /x/**/*.* type=xss part=get.q")
 	require.True(t, record.Overlap(short.Targets(), long.Targets()))

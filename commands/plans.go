@@ -13,8 +13,8 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -87,7 +87,7 @@ func (x *executor) newChanges(ctx context.Context, c *job, plans []call.Plan) (m
 		if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c.Call, ch, *p) }); i >= 0 {
 			p.Nothing, p.Steps = change.DoneAlready(c.Changes[i], *p), nil
 		}
-		if len(p.Nothing) == 0 && c.Policy.ChangesNow() == policy.ChangesOn {
+		if len(p.Nothing) == 0 && c.Policy.ChangesNow() == config.ChangesOn {
 			ch := c.newChange(x.cfg.now(c.Account.Name), id, *p)
 			ch.Observed = x.observed(ctx, c.Call)
 			made = append(made, ch)
@@ -109,7 +109,7 @@ func (x *executor) claim(ctx context.Context, c *job, made []record.Change) (hel
 	if len(made) == 0 {
 		return ctx, func() {}, nil
 	}
-	held, claim, err := c.draft.Claim(ctx, made...)
+	held, claim, err := c.draft.Claim(ctx, change.Scheduled(made...)...)
 	if err != nil {
 		return nil, nil, refusal.Away(err)
 	}
@@ -189,7 +189,7 @@ func (x *executor) resume(ctx context.Context, c *job, ch record.Change, res *ca
 
 // closeUndone ends the change that an undo found nothing left of.
 func (x *executor) closeUndone(ctx context.Context, c *job, id string) error {
-	if id == "" || c.Policy.ChangesNow() != policy.ChangesOn {
+	if id == "" || c.Policy.ChangesNow() != config.ChangesOn {
 		return nil
 	}
 	all := change.Affected(c.Call, record.Change{Undoes: id, Actor: c.Actor, At: c.Now})
@@ -200,7 +200,7 @@ func (x *executor) closeUndone(ctx context.Context, c *job, id string) error {
 			events = c.ofRequest(changeEvents(all[i], c.Account.Channel)...)
 		}
 	}
-	if _, err := c.draft.SaveChanges(ctx, nil, events, all...); err != nil {
+	if _, err := c.draft.SaveChanges(ctx, nil, events, change.Scheduled(all...)...); err != nil {
 		return refusal.Away(err)
 	}
 	x.changed(c.Account.Name, events, all)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -99,8 +99,8 @@ func TestSources(t *testing.T) {
 	t.Parallel()
 	file := cdn
 	file.File, file.ReadAt, file.Broken = "/etc/wafbot/cdn.txt", newWorld(t).clock(), "line 3: no range"
-	lab := source("lab", policy.DenyApproval, "198.51.100.0/25")
-	lab.NoCards = true
+	lab := source("lab", config.DenyApproval, "198.51.100.0/25")
+	lab.Cards = false
 	w := newWorld(t, sources(file, lab))
 	w.reads(root, "protect 198.51.100.200 name=door")
 	res := w.reads(eve, "sources")
@@ -125,17 +125,17 @@ func TestSources(t *testing.T) {
 
 func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 	t.Parallel()
-	lab := source("pen test", policy.DenyApproval, "203.0.113.0/24")
-	lab.NoCards = true
+	lab := source("pen test", config.DenyApproval, "203.0.113.0/24")
+	lab.Cards = false
 	w := newWorld(t, sources(cdn, lab))
 	single := w.attack(waf.AttackSpec{App: 4, Path: "/lab", Sources: []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 1}, {IP: "203.0.113.8", PerSecond: 1}}})
 	mixed := w.attackOn("/login")
 	own := w.attack(waf.AttackSpec{App: 4, Path: "/cdn", Sources: []waf.SourceSpec{{IP: "192.0.2.7", PerSecond: 1}}})
 	for id, cardless := range map[string]bool{single: true, mixed: false, own: false} {
 		a := w.situation(id).Attack
-		require.Equal(t, cardless, w.cfg.Accounts[0].Policy.Cardless(a))
+		require.Equal(t, cardless, w.cfg.PolicyOf(w.cfg.Accounts[0]).Cardless(a))
 		a.VulnID = "812"
-		require.False(t, w.cfg.Accounts[0].Policy.Cardless(a), "an incident is posted")
+		require.False(t, w.cfg.PolicyOf(w.cfg.Accounts[0]).Cardless(a), "an incident is posted")
 		if said := textOf(w.reads(eve, "explain attack="+id)); cardless {
 			require.Contains(t, said, "It comes only from sources that shall give no cards")
 		} else {
@@ -147,7 +147,7 @@ func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 // What an admin protected is no choice of a form any more, as what the configuration names never was.
 func TestAFormOffersNothingProtected(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sources(source("lab", policy.DenyApproval, "203.0.113.9/32")))
+	w := newWorld(t, sources(source("lab", config.DenyApproval, "203.0.113.9/32")))
 	id := w.attackOn("/login")
 	w.reads(root, "protect 203.0.113.7 name=office")
 	form, err := w.formOf(ann, "deny attack="+id)

@@ -11,9 +11,9 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/verb"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -84,9 +84,9 @@ func TestWhatWasWrittenForPrograms(t *testing.T) {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Polling = polling(func(string) (call.PollHealth, bool) {
+		c.Health = func(string) (call.PollHealth, bool) {
 			return call.PollHealth{LastGood: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Failing: "the token is refused", Capped: "over 50,000 attacks"}, true
-		})
+		}
 	})
 	w.attack(waf.AttackSpec{App: 4, Path: "/quiet", Type: "xss"})
 	incident := w.attack(waf.AttackSpec{App: 4, Path: "/incident", Vulnerability: &waf.VulnSpec{ID: 812}})
@@ -104,7 +104,7 @@ func TestStatus(t *testing.T) {
 
 func TestAttackById(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sources(source("pen test", policy.DenyApproval, "198.51.100.0/24")))
+	w := newWorld(t, sources(source("pen test", config.DenyApproval, "198.51.100.0/24")))
 	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{ID: 812}})
 	service := w.state().Attacks[0].ID
 	for _, typed := range []string{id, id[:4], strings.ToUpper(id), service, strings.NewReplacer("0", "O", "1", "L").Replace(id[:1]) + strings.NewReplacer("0", "o", "1", "i").Replace(id[1:])} {
@@ -193,7 +193,7 @@ func TestHelp(t *testing.T) {
 // A line that help gives as an example is a line of the grammar.
 func TestExamplesAreLines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
 	examples := 0
 	for _, v := range []string{"vulns", "rules", "contain", "deny", "lists", "remove", "patch", "block-path", "indicator", "mode", "extend"} {
 		lines, err := verb.Help(v)

@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,10 +12,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/rebuild"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -97,7 +95,7 @@ func TestWhatIsInForceIsRebuilt(t *testing.T) {
 
 func TestWhatStandsOnTheListsIsRebuilt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveAllow))
+	w := newWorld(t, withoutApproval(config.ApproveAllow))
 	id := w.attackOn("/login")
 	deny := w.does(ann, "deny 192.0.2.1 192.0.2.2 attack="+id+" for=3h")
 	gray := w.does(bob, "gray 192.0.2.3 app=Shop reason=why")
@@ -186,25 +184,11 @@ func TestAMemoWithoutItsStepsAndWithoutTheLists(t *testing.T) {
 
 func TestNothingIsChangedBeforeItIsReadBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Ledger = emptyLedger{c.Ledger} })
+	w := newWorld(t)
+	w.redis.Del("{a:acme}:epoch")
 	w.refuses(ann, "deny 192.0.2.1", refusal.ErrAway, "is empty", "being rebuilt from the channels")
 	require.Contains(t, textOf(w.reads(eve, "status")), "What is in force is unknown: wafbot's store (Redis) is empty")
 	require.Zero(t, w.changesSent())
-}
-
-// emptyLedger is one whose store was emptied.
-type emptyLedger struct{ commands.Ledger }
-
-func (emptyLedger) Begin(context.Context, string, string) (record.Basis, commands.Draft, error) {
-	return record.Basis{}, commands.Draft{}, fmt.Errorf("begin: %w", refusal.ErrEmptied)
-}
-
-func (emptyLedger) Efficacy(context.Context, string) (map[string]record.Efficacy, error) {
-	return nil, refusal.ErrEmptied
-}
-
-func (emptyLedger) Changes(context.Context, string) ([]record.Change, error) {
-	return nil, fmt.Errorf("read: %w", refusal.ErrEmptied)
 }
 
 // What a rule says that has no room in a message is read from the service, and an undo knows it again.

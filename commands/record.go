@@ -38,7 +38,7 @@ func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	n, err := w.cfg.Audit.Append(ctx, e)
+	n, err := w.cfg.Store.Audit.Append(ctx, e)
 	if err != nil {
 		w.cfg.Log.ErrorContext(ctx, "keep audit entry", "account", e.Account, "err", err)
 	}
@@ -185,7 +185,7 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 
 // dueEvents are the events of a change that was checked: people are asked about its end, which is near, or it is overdue, each end once; or what it
 // deleted is still there.
-func dueEvents(l change.DueDecision, channel string) (events []record.Event) {
+func dueEvents(l record.DueDecision, channel string) (events []record.Event) {
 	ch := l.Change
 	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
 	if l.Asks {

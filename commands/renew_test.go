@@ -15,8 +15,8 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -51,12 +51,12 @@ func (g *going) set(trying, attacks []string) {
 
 // renewing prolongs for so long what is still trying.
 func renewing(g *going, most time.Duration) func(*commands.Config) {
-	return func(c *commands.Config) { c.Watch, c.Accounts[0].Policy.Renew = g, most }
+	return func(c *commands.Config) { c.Watch, c.Accounts[0].Policy.RenewWhileActive = g, most }
 }
 
-func isAsked(l change.DueDecision) bool { return l.Asks }
-func isLate(l change.DueDecision) bool  { return l.Late }
-func isEnded(l change.DueDecision) bool { return l.Ended }
+func isAsked(l record.DueDecision) bool { return l.Asks }
+func isLate(l record.DueDecision) bool  { return l.Late }
+func isEnded(l record.DueDecision) bool { return l.Ended }
 
 func TestADenialIsProlongedWhileItsSourceStillTries(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestWhatIsNotProlonged(t *testing.T) {
 		"the entry is another author's":  {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { w.overwrite(w.listed("black")[0], "mine", 3*time.Hour) }, 1},
 		"another author's entry, longer": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { e := w.listed("black")[0]; w.overwrite(e, e.Reason, 3*time.Hour) }, 1},
 		"one of ours since": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) {
-			sources(source("our CDN", policy.DenyNever, "203.0.113.0/24"))(&w.cfg)
+			sources(source("our CDN", config.DenyNever, "203.0.113.0/24"))(&w.cfg)
 			w.Runner = commands.New(w.cfg)
 		}, 0},
 	} {
@@ -202,7 +202,7 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newBubble(t, renewing(&going{trying: []string{"203.0.113.7"}}, 24*time.Hour))
 			ch := w.does(ann, "deny 203.0.113.7 for=4h")
-			w.cfg.Accounts[0].Policy.Renew = most
+			w.cfg.Accounts[0].Policy.RenewWhileActive = most
 			w.Runner = commands.New(w.cfg)
 			runDue(t, w, 3*time.Hour+50*time.Minute)
 			require.Equal(t, ch.Until.Add(longer), w.ledger.change(ch.ID).Until, most)
@@ -221,7 +221,7 @@ func TestTheLongestIsProlonged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &going{trying: []string{"203.0.113.7"}}
-		w := newBubble(t, renewing(g, 24*time.Hour), func(c *commands.Config) { c.Accounts[0].Policy.Longest = 4 * time.Hour })
+		w := newBubble(t, renewing(g, 24*time.Hour), func(c *commands.Config) { c.Accounts[0].Policy.LongestDuration = 4 * time.Hour })
 		id := w.attackOn("/login")
 		g.set([]string{"203.0.113.7"}, []string{id})
 		denied := w.does(ann, "deny 203.0.113.7 for=4h")
@@ -317,7 +317,7 @@ func TestWhatIsOverEndsUnasked(t *testing.T) {
 		runDue(t, w, time.Hour+time.Minute)
 		require.Empty(t, w.rules("vpatch"))
 		require.Empty(t, w.listed("black"))
-		saved := w.ledger.takeDue(func(change.DueDecision) bool { return true })
+		saved := w.ledger.takeDue(func(record.DueDecision) bool { return true })
 		require.Len(t, saved, 1)
 		require.True(t, saved[0].Ended, "the entry went by itself")
 	})

@@ -18,7 +18,6 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
-	"github.com/wafbot/wafbot/poller"
 )
 
 var update = flag.Bool("update", false, "write golden files again")
@@ -54,7 +53,7 @@ func (w *world) observed(id string) record.Observation {
 func (w *world) keepEvidence(id string) record.Observation {
 	w.t.Helper()
 	s := w.observed(id)
-	w.polled(poller.Update{Evidence: map[string]record.Evidence{s.Attack.ID: {First: s, CardAt: s.At}}})
+	w.polled(record.PollUpdate{Evidence: map[string]record.Evidence{s.Attack.ID: {First: s, CardAt: s.At}}})
 	return s
 }
 
@@ -189,7 +188,7 @@ func TestReportOfAHostileAttack(t *testing.T) {
 		Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: evil, Hits: apiclient.Known(10)}},
 	}
 	id := record.AttackID("acme", evil)
-	w.polled(poller.Update{Evidence: map[string]record.Evidence{evil: {
+	w.polled(record.PollUpdate{Evidence: map[string]record.Evidence{evil: {
 		First: record.Observation{At: attack.First, Attack: attack.Brief()}, Late: true,
 	}}})
 	w.missed(record.Outage{From: attack.First, Until: attack.Last, Why: evil})

@@ -9,8 +9,8 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -20,7 +20,7 @@ const waiting = string(record.RequestWaiting)
 
 // needsRequest reports whether the plans do anything that needs approval which was not asked for yet.
 func needsRequest(c *call.Call, plans []call.Plan) bool {
-	return len(c.Needs) > 0 && c.Granted == nil && !onlyRenews(c, plans) && c.Policy.ChangesNow() == policy.ChangesOn && slices.ContainsFunc(plans, func(p call.Plan) bool {
+	return len(c.Needs) > 0 && c.Granted == nil && !onlyRenews(c, plans) && c.Policy.ChangesNow() == config.ChangesOn && slices.ContainsFunc(plans, func(p call.Plan) bool {
 		return len(p.Nothing) == 0 && !slices.ContainsFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c, ch, p) })
 	})
 }
@@ -100,6 +100,7 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 	ctx, cancel := outlive(ctx)
 	defer cancel()
 	q.Revision++
+	q.CheckAt = approval.DueAt(*q)
 	event := c.ofRequest(approvalEvent(*q, c.Account.Channel))[0]
 	n, err := c.draft.SaveRequest(ctx, entry, *q, event)
 	if err != nil {
@@ -159,7 +160,7 @@ func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*j
 		return nil, err
 	}
 	asked.basis, asked.draft, asked.Now, asked.Granted = c.basis, c.draft, c.Now, &q
-	asked.Accounts = []*call.Account{c.Account}
+	asked.Accounts = []*config.Account{c.Account}
 	asked.On(c.Account)
 	asked.Loaded, asked.Changes, asked.Context = c.Loaded, c.Changes, c.Context
 	return asked, nil

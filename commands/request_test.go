@@ -15,16 +15,16 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // wayOut is a policy with the way out.
 func wayOut(c *commands.Config) {
-	c.Accounts[0].Policy.Approvers = "S0LEADS"
-	c.Accounts[0].Policy.OverrideAfter = 5 * time.Minute
+	c.Accounts[0].Policy.Approval.Approvers = "S0LEADS"
+	c.Accounts[0].Policy.Approval.OverrideAfter = 5 * time.Minute
 }
 
 func via(who record.Actor, v record.Via) record.Actor {
@@ -165,7 +165,7 @@ func (w *world) runDue() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	due := make(chan struct{})
 	var wg sync.WaitGroup
-	wg.Go(func() { w.RunDue(ctx, "acme", w.ledger, due) })
+	wg.Go(func() { w.RunDue(ctx, "acme", due) })
 	due <- struct{}{}
 	for w.isDue() {
 		due <- struct{}{}
@@ -316,7 +316,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 
 func TestDryRunAsksForNoApproval(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
 	res, err := w.try(ann, "deny country:FR")
 	require.NoError(t, err)
 	require.Equal(t, "dry_run", res.Outcome)
@@ -330,7 +330,7 @@ func TestDryRunAsksForNoApproval(t *testing.T) {
 // What waits from before can be rejected when changes are not on any more, and nothing else.
 func TestRequestsFromBeforeADryRun(t *testing.T) {
 	t.Parallel()
-	for _, changes := range []string{policy.ChangesDryRun, policy.ChangesOff} {
+	for _, changes := range []string{config.ChangesDryRun, config.ChangesOff} {
 		w := newWorld(t, wayOut)
 		q := w.waits(ann, "deny country:FR")
 		w.cfg.Accounts[0].Policy.Changes = changes
@@ -346,12 +346,12 @@ func TestRequestsFromBeforeADryRun(t *testing.T) {
 
 func TestAllThatNeedsApprovalIsAskedAtOnce(t *testing.T) {
 	t.Parallel()
-	lab := source("lab", policy.DenyApproval, "198.51.100.0/24")
+	lab := source("lab", config.DenyApproval, "198.51.100.0/24")
 	w := newWorld(t, sources(lab, cdn))
 	q := w.waits(ann, "deny country:FR 198.51.100.7 203.0.0.0/20 for=forever", "country:FR is broad", "is in lab", "wider than /24", "never end")
 	require.Len(t, q.Needs, 4)
 	require.Contains(t, q.Reach, "203.0.0.0/20 is 4,096 addresses, everywhere")
-	lasting := newWorld(t, withoutApproval(policy.ApproveBroad)).waits(ann, "deny country:FR for=forever")
+	lasting := newWorld(t, withoutApproval(config.ApproveBroad)).waits(ann, "deny country:FR for=forever")
 	require.Equal(t, []string{"country:FR is everybody there, everywhere: wafbot sees attacks, never visitors"}, lasting.Reach)
 	w.refuses(ann, "deny country:FR 192.0.2.1", refusal.ErrGuarded, "is in our CDN", "never denied")
 }
@@ -395,10 +395,10 @@ func TestThePremiseChanged(t *testing.T) {
 // A second person who was asked for one of the owner's sources was not asked for another one.
 func TestAnotherSourceIsAnotherNeed(t *testing.T) {
 	t.Parallel()
-	named := []policy.Source{source("lab", policy.DenyApproval, "203.0.113.0/28")}
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Sources = func() []policy.Source { return named } })
+	named := []config.Source{source("lab", config.DenyApproval, "203.0.113.0/28")}
+	w := newWorld(t, func(c *commands.Config) { c.Sources = func(string) []config.Source { return named } })
 	q := w.waits(ann, "deny 203.0.113.0/24", "of lab")
-	named = append(named, source("office", policy.DenyApproval, "203.0.113.16/28"))
+	named = append(named, source("office", config.DenyApproval, "203.0.113.16/28"))
 	w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "one more thing needs approval by now: 203.0.113.0/24 contains 203.0.113.16/28 of office")
 	w.reads(root, "protect 203.0.113.32/28 name=shop")
 	w.refuses(ann, "deny 203.0.113.0/24", refusal.ErrGuarded, "of shop, which is never denied")
@@ -449,9 +449,9 @@ func TestWhatIsThereNeedsNoApproval(t *testing.T) {
 // What a change prolongs may be prolonged meanwhile.
 func TestThePremiseOfAnExtension(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withoutApproval(policy.ApproveModeOff))
+	w := newWorld(t, withoutApproval(config.ApproveModeOff))
 	ch := w.anyway(root, "mode 4 off for=1h")
-	w.cfg.Accounts[0].Policy.RequiredFor = []string{policy.ApproveModeOff}
+	w.cfg.Accounts[0].Policy.Approval.RequiredFor = []string{config.ApproveModeOff}
 	w.Runner = commands.New(w.cfg)
 	q := w.waits(root, "extend "+ch.ID+" for=2h")
 	w.ledger.set(func(l *ledger) {
@@ -528,7 +528,7 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 		w.refuses(root, "override "+q.ID+why, refusal.ErrGuarded, says, " but Root may approve it")
 		w.requireAsAtFirst()
 	}
-	none := newWorld(t, wayOut, func(c *commands.Config) { c.Accounts[0].Policy.OverrideAfter = 0 })
+	none := newWorld(t, wayOut, func(c *commands.Config) { c.Accounts[0].Policy.Approval.OverrideAfter = 0 })
 	q := none.waits(ann, "deny country:FR")
 	none.pass(6 * time.Minute)
 	none.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "nothing is overridden here")
@@ -567,8 +567,8 @@ func TestARequestNeedsTheStore(t *testing.T) {
 func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 	t.Parallel()
 	byClock := record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
-	lab := source("lab", policy.DenyApproval, "198.51.100.0/24")
-	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Accounts[0].Policy.Renew = 10 * time.Hour })
+	lab := source("lab", config.DenyApproval, "198.51.100.0/24")
+	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Accounts[0].Policy.RenewWhileActive = 10 * time.Hour })
 	w.pass(500 * time.Millisecond)
 	q := w.waits(ann, "deny 198.51.100.7")
 	require.Contains(t, q.Reach, "it is extended while it keeps trying, for 10 h at most")

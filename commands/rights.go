@@ -8,7 +8,9 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -27,7 +29,7 @@ func (r *Runner) authorise(ctx context.Context, c *job) error {
 	case len(c.Accounts) == 0:
 		c.Account = addressed                                      // whose log has the refusal
 		if here := r.accounts[c.Invocation.Account]; here != nil { // who may act is no secret in the account's own channel
-			c.InScope = []*call.Account{here}
+			c.InScope = []*config.Account{here}
 		}
 	case c.named() != "":
 		return r.recorder.refuseHidden(ctx, c, addressed)
@@ -51,13 +53,13 @@ func (r *Runner) Refuses(ctx context.Context, inv call.Invocation) bool {
 		return false
 	}
 	could := c.see(r.cfg.Accounts, r.loader.rights(ctx, c.Actor, r.cfg.Accounts))
-	return !c.Unsure && could == record.NoRole && !slices.ContainsFunc(c.Accounts, func(a *call.Account) bool { return c.RightsOn[a.Name].Role >= c.Cmd.Role })
+	return !c.Unsure && could == record.NoRole && !slices.ContainsFunc(c.Accounts, func(a *config.Account) bool { return c.RightsOn[a.Name].Role >= c.Cmd.Role })
 }
 
 // Permitted reports of each line whether a person may fill in its form and run it, on the account that the lines are about, and says what is left out and whom to ask; nil:
 // nothing is. Nothing is run or recorded.
 func (r *Runner) Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool, left text.Text) {
-	c := &call.Call{Invocation: inv, RightsOn: r.loader.rights(ctx, inv.Actor, []*call.Account{r.accounts[account]})}
+	c := &call.Call{Invocation: inv, RightsOn: r.loader.rights(ctx, inv.Actor, []*config.Account{r.accounts[account]})}
 	c.On(r.accounts[account])
 	missing := record.Admin
 	for _, l := range lines {
@@ -86,7 +88,7 @@ func formRole(cmd *call.Command) record.Role {
 }
 
 // see takes what the person may do on each account. It returns the highest role that user groups may give on any.
-func (c *job) see(accounts []*call.Account, rights map[string]call.Rights) (could record.Role) {
+func (c *job) see(accounts []*config.Account, rights map[string]call.Rights) (could record.Role) {
 	c.RightsOn, c.Accounts = rights, nil
 	for _, a := range accounts {
 		s := rights[a.Name]
@@ -107,7 +109,7 @@ func (c *job) see(accounts []*call.Account, rights map[string]call.Rights) (coul
 
 // accountFor is the account that a line is about, of those that exist for the person: the addressed one, else the only one. There is none in the place of an addressed
 // one that doesn't exist for the person: what was meant for that must not hit another.
-func accountFor(c *job, addressed *call.Account) *call.Account {
+func accountFor(c *job, addressed *config.Account) *config.Account {
 	switch {
 	case addressed != nil && slices.Contains(c.Accounts, addressed):
 		return addressed
@@ -118,7 +120,7 @@ func accountFor(c *job, addressed *call.Account) *call.Account {
 }
 
 // refuseHidden refuses a line that names an account which isn't there, or doesn't exist for the person, in the same words. The latter's audit log says who tried.
-func (w *recorder) refuseHidden(ctx context.Context, c *job, hidden *call.Account) error {
+func (w *recorder) refuseHidden(ctx context.Context, c *job, hidden *config.Account) error {
 	var names []string
 	for _, a := range c.Accounts {
 		names = append(names, a.Name)
@@ -148,9 +150,9 @@ func requireRights(c *job) error {
 const maxName = 100
 
 // rights looks up what an actor may do on accounts, by their names. Slack is asked once for all of them.
-func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Account) map[string]call.Rights {
+func (l *loader) rights(ctx context.Context, who record.Actor, on []*config.Account) map[string]call.Rights {
 	all, from := make(map[string]call.Rights, len(on)), call.Outside("")
-	give := func(role func(a *call.Account) record.Role) map[string]call.Rights {
+	give := func(role func(a *config.Account) record.Role) map[string]call.Rights {
 		for _, a := range on {
 			all[a.Name] = call.Rights{Role: role(a), Who: who, From: from}
 		}
@@ -158,11 +160,14 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Accoun
 	}
 	switch who.Via {
 	case record.ViaClock:
-		return give(func(*call.Account) record.Role { return record.Admin })
+		return give(func(*config.Account) record.Role { return record.Admin })
 	case record.ViaPager: // its secret vouches for it, and it can acknowledge alone: see bot.ingress.acknowledged
-		return give(func(*call.Account) record.Role { return record.Responder })
+		return give(func(*config.Account) record.Role { return record.Responder })
 	case record.ViaCLI:
-		return give(func(a *call.Account) record.Role { return a.Roles.TerminalUser(who).Role })
+		return give(func(a *config.Account) record.Role {
+			role, _ := policy.TerminalUser(a.Policy, who)
+			return role
+		})
 	}
 	name, workspace, full, err := l.cfg.Members.Member(ctx, who.Team, who.ID)
 	who.Name, who.Team = text.Cut(cmp.Or(name, who.Name), maxName), cmp.Or(workspace, who.Team)
@@ -173,12 +178,12 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Accoun
 	default:
 		from = call.Guest
 	}
-	give(func(a *call.Account) record.Role {
+	give(func(a *config.Account) record.Role {
 		switch {
 		case full:
-			return a.Roles.Of(who.ID)
+			return policy.RoleOf(a.Policy, who.ID)
 		case workspace != "" && err != nil: // an id of the workspace that the operator has named
-			role, _ := a.Roles.Named(who.ID)
+			role, _ := policy.Named(a.Policy, who.ID)
 			return role
 		}
 		return record.NoRole
@@ -197,12 +202,12 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Accoun
 }
 
 // addGroupRoles raises roles by user groups. They are looked up only where one of them gives more.
-func (l *loader) addGroupRoles(ctx context.Context, user string, on []*call.Account, all map[string]call.Rights) {
+func (l *loader) addGroupRoles(ctx context.Context, user string, on []*config.Account, all map[string]call.Rights) {
 	var ask []string
 	could := map[string]record.Role{}
 	for _, a := range on {
-		groups := a.Roles.Groups()
-		if could[a.Name], _ = a.Roles.Named(groups...); could[a.Name] > all[a.Name].Role {
+		groups := policy.Groups(a.Policy)
+		if could[a.Name], _ = policy.Named(a.Policy, groups...); could[a.Name] > all[a.Name].Role {
 			ask = append(ask, groups...)
 		}
 	}
@@ -216,7 +221,7 @@ func (l *loader) addGroupRoles(ctx context.Context, user string, on []*call.Acco
 	}
 	for _, a := range on {
 		s := all[a.Name]
-		switch role, group := a.Roles.Named(in...); {
+		switch role, group := policy.Named(a.Policy, in...); {
 		case could[a.Name] <= s.Role:
 		case err != nil:
 			s.Was, s.Could = role, could[a.Name]

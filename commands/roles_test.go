@@ -8,8 +8,8 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -52,7 +52,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for _, a := range askers {
-		w := newWorld(t, withoutApproval(policy.ApproveAllow, policy.ApproveModeOff), func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
+		w := newWorld(t, withoutApproval(config.ApproveAllow, config.ApproveModeOff), func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
 		for line, least := range everyLine(w.attackOn("/login")) {
 			w.Runner = commands.New(w.cfg) // of many refusals of one person some would only be counted
 			inv := w.asks(a.actor, line)
@@ -111,7 +111,8 @@ func TestWhoIsNotKnownReadsAtMost(t *testing.T) {
 func TestEveryoneCanHaveARole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Accounts[0].Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{"*"}}
+		p := &c.Accounts[0].Policy
+		p.Viewers, p.Responders, p.Admins, p.Terminal = []string{"*"}, []string{"*"}, nil, nil
 	})
 	w.does(record.Actor{ID: "U5NOBODY", Team: "T1"}, "deny 203.0.113.7")
 	w.refuses(record.Actor{ID: "U9", Team: "T1"}, "status", refusal.ErrDenied, "no role")

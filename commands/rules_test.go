@@ -11,8 +11,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 )
 
 const loginConditions = `{"type":"iequal","value":"shop.example.com","point":["header","HOST"]},{"type":"absent","value":null,"point":["path",0]},` +
@@ -104,7 +104,7 @@ func TestRulesThatCannotBeDeleted(t *testing.T) {
 			w.refuses(root, "delete-rule "+itoa(r.ID), refusal.ErrGuarded, "could not put back", "console")
 		}
 	}
-	w.cfg.Services["acme"] = commands.Service{Reader: oddRule{w.cfg.Services["acme"].Reader}, Writer: w.cfg.Services["acme"].Writer}
+	w.cfg.Services["acme"] = commands.Service{Lister: oddRule{w.cfg.Services["acme"].Lister}, Writer: w.cfg.Services["acme"].Writer}
 	w.refuses(root, "delete-rule 77", refusal.ErrGuarded, "rule 77 (vpatch) is of a kind that wafbot could not put back")
 	w.refuses(root, "delete-rule 78", refusal.ErrGuarded, "rule 78 (vpatch) is of a kind that wafbot could not put back")
 	w.refuses(root, "delete-rule app", refusal.ErrUsage, "Invalid number")
@@ -112,7 +112,7 @@ func TestRulesThatCannotBeDeleted(t *testing.T) {
 }
 
 // oddRule is a service with one rule, of which a condition can't be read.
-type oddRule struct{ commands.Reader }
+type oddRule struct{ commands.Lister }
 
 func (oddRule) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error] {
 	return func(yield func(apiclient.Rule, error) bool) {
@@ -170,7 +170,7 @@ func TestDeleteRuleOfAMode(t *testing.T) {
 
 func TestDeleteRuleInDryRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
 	inv := w.asks(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID))
 	inv.Anyway = true
 	res, err := w.do(inv)

@@ -7,6 +7,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -68,7 +69,7 @@ func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 	}
 	c := &call.Call{
 		Setup: r.cfg.Setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""),
-		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), Policy: policy.Defaults(),
+		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), Policy: policy.Policy{Policy: config.DefaultPolicy()},
 	}
 	r.cfg.tellTime(c, r.cfg.Clocks.Now())
 	return &job{changes: cmd.DoesChange(inv.Line), Call: c}, nil
@@ -90,7 +91,7 @@ func (r *Runner) command(l *record.Line) (*call.Command, error) {
 }
 
 // accountOf is the account that a line names, else the only one, else the one of the place where it was asked; nil if none of these.
-func (r *Runner) accountOf(named, place string) *call.Account {
+func (r *Runner) accountOf(named, place string) *config.Account {
 	switch {
 	case named != "":
 		return r.accounts[named]
@@ -133,7 +134,7 @@ func checkArguments(c *job) error {
 func (r *Runner) read(ctx context.Context, c *job) (call.Result, error) {
 	if c.Cmd.ReadTrail != nil && len(c.Line.Words) > 0 {
 		r.cfg.tellTime(c.Call, r.cfg.Clocks.Now())
-		return c.Cmd.ReadTrail(ctx, c.Call, r.cfg.Audit)
+		return c.Cmd.ReadTrail(ctx, c.Call, r.cfg.Store.Audit)
 	}
 	c.Loaded.Patience = accountPatience
 	return withFacts(ctx, r.loader, c.Call, c.Cmd.Read)
@@ -167,7 +168,7 @@ func (r *Runner) carryOut(ctx context.Context, c *job) (res call.Result, err err
 
 // requireNotOff refuses all changes of the service where the configuration switches them off.
 func requireNotOff(c *job) error {
-	if c.Cmd.Plan == nil || c.Policy.ChangesNow() != policy.ChangesOff {
+	if c.Cmd.Plan == nil || c.Policy.ChangesNow() != config.ChangesOff {
 		return nil
 	}
 	return refusal.Guarded(text.New("changes are switched off (", text.Code("policy.changes: off"), ")"))

@@ -8,11 +8,18 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Reader reads an account at the service; *apiclient.Client is one.
-type Reader interface {
+// Service is an account at the service; *apiclient.Client is both.
+type Service struct {
+	Lister
+	Writer
+}
+
+// Lister lists what the service has. An interface because tests have it list what the emulated service never does.
+type Lister interface {
 	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
 	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
 	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
@@ -20,30 +27,14 @@ type Reader interface {
 	Vulnerabilities(ctx context.Context, f apiclient.VulnFilter) iter.Seq2[apiclient.Vulnerability, error]
 }
 
-// Aggregator reads an account's figures at the service; *apiclient.Client is one.
-type Aggregator interface {
-	AttackDays(ctx context.Context, hours int) (apiclient.AttackDays, error)
-}
-
-// Writer changes an account at the service; *apiclient.Client is one.
+// Writer changes an account, and reads its figures. An interface because tests have it
+// answer what the emulated service never does.
 type Writer interface {
+	AttackDays(ctx context.Context, hours int) (apiclient.AttackDays, error)
 	AddIPRule(ctx context.Context, r apiclient.IPRule, force bool) (apiclient.IPRule, error)
 	DeleteIPRules(ctx context.Context, ids ...int64) error
 	CreateRule(ctx context.Context, r apiclient.Rule) (apiclient.Rule, error)
 	DeleteRule(ctx context.Context, id int64) error
-}
-
-// Service is an account at the service.
-type Service struct {
-	Reader
-	Aggregator
-	Writer
-}
-
-// Polling says how polling an account goes.
-type Polling interface {
-	// Health is how it goes by what this process, or else the store, knows; ok reports whether that is known.
-	Health(account string) (h call.PollHealth, ok bool)
 }
 
 // Clocks say what time it is, however wrong the machine's own clock is; *clock.Clocks are some.
@@ -70,7 +61,7 @@ func (cfg *Config) tellTime(c *call.Call, now time.Time) {
 }
 
 // tellTimeOn sets what time it is for a call on an account.
-func (cfg *Config) tellTimeOn(c *call.Call, a *call.Account, now time.Time) {
+func (cfg *Config) tellTimeOn(c *call.Call, a *config.Account, now time.Time) {
 	at := cfg.onService(a.Name, now)
 	c.Times[a.Name] = at
 	if c.Account != a {
@@ -101,19 +92,6 @@ func (cfg *Config) correctTime(c *call.Call, now time.Time) (corrected bool) {
 // known now.
 func (cfg *Config) onService(account string, at time.Time) time.Time {
 	return cfg.now(account).Add(-cfg.Clocks.Now().Sub(at))
-}
-
-// Cards says where cards are in Slack.
-type Cards interface {
-	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may
-	// be nil.
-	CardLinks(ctx context.Context, account string, attacks []string) map[string]string
-}
-
-// Router holds an account's routes against attacks.
-type Router interface {
-	// Routing is where an attack goes. After an error only what the configuration says is known.
-	Routing(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
 }
 
 // Watch says what goes on, as the replica sees it that owns the account: elsewhere nothing is known.
@@ -149,10 +127,8 @@ type Notifier interface {
 // absent stands for what the configuration leaves out: it knows nothing of what goes on, and notifies no one.
 type absent struct{}
 
-func (absent) Health(string) (call.PollHealth, bool)                         { return call.PollHealth{}, false }
-func (absent) CardLinks(context.Context, string, []string) map[string]string { return nil }
-func (absent) StillTrying(string, []netip.Addr) bool                         { return false }
-func (absent) GoesOn(string, string) bool                                    { return false }
-func (absent) Changed(string)                                                {}
-func (absent) Notify(string, []record.Event)                                 {}
-func (absent) Redraw(string)                                                 {}
+func (absent) StillTrying(string, []netip.Addr) bool { return false }
+func (absent) GoesOn(string, string) bool            { return false }
+func (absent) Changed(string)                        {}
+func (absent) Notify(string, []record.Event)         {}
+func (absent) Redraw(string)                         {}

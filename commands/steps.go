@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // carryOutSteps carries out what is left of a change, under its claim. Every step is stored before it is sent, and all of them at the end,
@@ -32,9 +33,10 @@ func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, 
 	x.noteRefused(ctx, c, fault, ch.Refused())
 	x.noteRulesLocked(ctx, c, ch, fault)
 	x.acknowledgeByActing(ctx, c, ch) // before the change is kept: a redelivery finishes both
+	ch.CheckAt = change.CheckAt(ch)
 	err := x.saveOutcome(ctx, c, ch)
 	switch {
-	case errors.Is(err, refusal.ErrLost):
+	case errors.Is(err, store.ErrLost):
 		if sent { // else it is planned again: another may have done it meanwhile
 			c.lost = append(c.lost, ch)
 		}
@@ -155,7 +157,7 @@ func (x *executor) saveOutcome(ctx context.Context, c *job, ch record.Change) er
 		x.changed(c.Account.Name, events, all)
 		entry.N = n
 		x.recorder.print(entry)
-	case !errors.Is(err, refusal.ErrLost):
+	case !errors.Is(err, store.ErrLost):
 		x.recorder.record(ctx, entry)
 	}
 	return err
@@ -174,7 +176,7 @@ func (x *executor) changed(account string, events []record.Event, all []record.C
 func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	return c.claim.SaveChanges(ctx, entry, events, all...)
+	return c.claim.SaveChanges(ctx, entry, events, change.Scheduled(all...)...)
 }
 
 // doStep does one step, or several at the same time: it writes them down, then sends them. Those that were perhaps sent before are verified first.
@@ -185,7 +187,7 @@ func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, steps 
 	if err := x.markSent(ctx, c, steps); err != nil {
 		return err
 	}
-	if _, err := c.claim.SaveChanges(ctx, nil, nil, *ch); err != nil {
+	if _, err := c.claim.SaveChanges(ctx, nil, nil, change.Scheduled(*ch)...); err != nil {
 		markUnsent(steps)
 		return refusal.Away(err)
 	}

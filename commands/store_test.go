@@ -5,7 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -17,126 +18,153 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
-	"github.com/wafbot/wafbot/poller"
 )
 
-// ledger is the store's, which a test has fail or lose a claim, and which notes what is written through it.
+// ledger is the store's, with what a test reads of it, and how it fails. line notes what is written.
 type ledger struct {
 	*store.Ledger
 
 	w  *world
 	mu sync.Mutex
 
+	bare      bool // nothing is noted, and nothing fails
 	saves     int
 	beginFail bool
+	unread    string           // the end of the key of what can't be read; "": of none
 	readFail  bool             // of whatever is read, but the audit log
 	saveFail  func(n int) bool // whether the n-th save fails; nil: none
 	loseAt    int              // the save before which somebody else writes, and takes all claims over; 0: none
 	meanwhile func()           // what happens before
 
 	perhaps    int // how often a change of unknown outcome was saved, which is an event
-	judged     []efficacy.Judgement
+	judged     []record.Judgement
 	triaged    []string // attacks whose triage was saved
 	announced  []string // the ids of events that were saved
 	redrawn    []string // attacks whose cards a mute, or what was protected, has drawn again
 	lost       []record.PermissionLoss
-	dueSaved   []change.DueDecision // people are notified of them
-	claims     map[*claim]*replica  // by whom they were claimed
+	dueSaved   []record.DueDecision // people are notified of them
+	claims     map[string]*replica  // by their keys: by whom they were claimed
 	order      []string             // changes, as they were claimed first
 	overlapped []string             // claims of what one in hand touches, or denials of what was protected by then
 }
 
-// Begin implements commands.Ledger.
-func (l *ledger) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
-	if lost, unanswered := replicaOf(ctx).meet(l); lost || unanswered || l.fails(&l.beginFail) {
-		return record.Basis{}, commands.Draft{}, errAway
-	}
-	b, d, err := l.Ledger.Begin(ctx, account, attack, false)
-	noted := &draft{Draft: d, ledger: l, account: account}
-	return b, commands.Draft{ChangeSaver: noted, TriageSaver: noted, AccountSaver: noted, Claimer: noted}, err
-}
-
-// Resume implements commands.Ledger.
-func (l *ledger) Resume(ctx context.Context, ch record.Change) (context.Context, commands.Claim, error) {
-	if l.fails(&l.beginFail) {
-		return nil, nil, errAway
-	}
-	held, c, err := l.Ledger.Resume(ctx, ch, false)
-	return l.claimed(ctx, held, c, ch, err)
-}
-
-// claimed notes a claim that was just taken.
-func (l *ledger) claimed(
-	ctx, held context.Context, c commands.Claim, ch record.Change, err error,
-) (context.Context, commands.Claim, error) {
-	if err != nil {
-		return nil, nil, err
-	}
-	noted := &claim{Claim: c, ledger: l, key: claimKey(ch.Account, ch.ClaimedAs())}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.claims[noted] = replicaOf(ctx)
-	return held, noted, nil
-}
-
 func claimKey(account, id string) string { return "{a:" + account + "}:claim:" + id }
 
-// SaveEfficacy implements efficacy.Store.
-func (l *ledger) SaveEfficacy(
-	ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event,
-) error {
-	err := l.w.owning(func() error { return l.Ledger.SaveEfficacy(ctx, account, all, events...) })
+// saveJudged saves what was judged of changes.
+func (l *ledger) saveJudged(ctx context.Context, account string, all []record.Judgement, events ...record.Event) error {
+	if len(all) == 0 {
+		return nil
+	}
+	u := record.PollUpdate{Judged: all, Events: events}
+	err := l.w.owning(func() error { return l.w.store.Attacks.Save(ctx, account, u) })
 	if err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.judged = append(l.judged, all...)
-		l.announce(events)
+		for _, e := range events {
+			l.announced = append(l.announced, e.ID)
+		}
 	}
 	return err
 }
 
-// announce notes events that were saved. The caller holds mu.
-func (l *ledger) announce(events []record.Event) {
-	for _, e := range events {
-		l.announced = append(l.announced, e.ID)
+// begin is a read of what changes go by, or a try to resume one.
+func (l *ledger) begin(ctx context.Context, do func(context.Context) error) error {
+	if lost, unanswered := replicaOf(ctx).meet(l); lost || unanswered || l.fails(&l.beginFail) {
+		return errAway
 	}
+	return do(ctx)
 }
 
-// save is a save through the ledger. It is noted if it succeeds.
-func (l *ledger) save(
-	ctx context.Context, do func(ctx context.Context) error, events []record.Event, note func(),
-) error {
+// resume tries to claim what was begun before.
+func (l *ledger) resume(ctx context.Context, key string, cmd *redis.Cmd, do func(context.Context) error) error {
+	if l.fails(&l.beginFail) {
+		return errAway
+	}
+	err := do(ctx)
+	if outcome, _ := cmd.Text(); outcome == "taken" {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.claims[key] = replicaOf(ctx)
+	}
+	return err
+}
+
+// release gives a claim up, unless its replica is dead: then it runs out.
+func (l *ledger) release(ctx context.Context, key string, do func(context.Context) error) error {
+	if lost, _ := replicaOf(ctx).meet(l); lost {
+		return errAway
+	}
+	l.mu.Lock()
+	delete(l.claims, key)
+	l.mu.Unlock()
+	return do(ctx)
+}
+
+// save carries out what is saved under the condition of a revision or a claim. It is noted if it succeeds.
+func (l *ledger) save(ctx context.Context, cmd *redis.Cmd, do func(ctx context.Context) error) error {
 	lost, unanswered := replicaOf(ctx).meet(l)
 	if lost {
 		return errAway
 	}
 	if unanswered { // whoever asked is dead, and what is sent takes effect
-		sent, end := context.WithCancel(context.WithoutCancel(ctx))
-		defer end() // nobody renews what is claimed
-		ctx = sent
+		ctx = context.WithoutCancel(ctx)
 	}
 	if l.failsNow() {
 		return errAway
 	}
+	b := l.readBatch(cmd)
+	if b.claimed != "" {
+		l.w.claiming.Lock() // the order of claims is that of their answers
+		defer l.w.claiming.Unlock()
+	}
+	var wrong []string
+	if b.claimed != "" {
+		wrong = l.overlapping(b) // whoever writes from here on has the claim fail
+	}
 	if err := do(ctx); err != nil {
+		return err
+	}
+	if n, err := cmd.Int64(); err != nil || n < 0 {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.announce(events)
-	if note(); unanswered {
+	l.note(ctx, b)
+	if l.overlapped = append(l.overlapped, wrong...); unanswered {
 		return errAway
 	}
 	return nil
+}
+
+// note notes what was saved. The caller holds mu.
+func (l *ledger) note(ctx context.Context, b batch) {
+	for _, ch := range b.changes {
+		if ch.State == record.StateBegun && ch.Fault != "" && len(b.due) == 0 {
+			l.perhaps++
+		}
+	}
+	if b.claimed != "" {
+		l.claims[b.claimed] = replicaOf(ctx)
+		for _, ch := range b.changes {
+			l.order = append(l.order, ch.ID)
+		}
+	}
+	delete(l.claims, b.ended)
+	for _, e := range b.events {
+		l.announced = append(l.announced, e.ID)
+	}
+	for _, decision := range b.due {
+		if decision.Asks || decision.Late || decision.Ended || decision.Listed {
+			l.dueSaved = append(l.dueSaved, decision)
+		}
+	}
+	l.triaged, l.redrawn, l.lost = append(l.triaged, b.triaged...), append(l.redrawn, b.redrawn...), append(l.lost, b.lost...)
 }
 
 // failsNow counts a save, and reports whether it fails. Before that somebody else may write.
@@ -160,84 +188,20 @@ func (l *ledger) failsNow() bool {
 func (l *ledger) loseClaims(of func(r *replica) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for c, r := range l.claims {
+	for key, r := range l.claims {
 		if of(r) {
-			l.w.redis.Del(c.key)
-			delete(l.claims, c)
+			l.w.redis.Del(key)
+			delete(l.claims, key)
 		}
 	}
-}
-
-// claim is the store's, and notes what it does.
-type claim struct {
-	commands.Claim
-	*ledger
-	key string
-}
-
-// SaveChanges implements commands.Claim.
-func (c *claim) SaveChanges(
-	ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change,
-) (n int64, err error) {
-	err = c.save(ctx, func(ctx context.Context) (err error) {
-		n, err = c.Claim.SaveChanges(ctx, entry, events, all...)
-		return err
-	}, events, func() { c.noteChanges(all) })
-	return n, err
-}
-
-// noteChanges notes changes that were saved. The caller holds mu.
-func (l *ledger) noteChanges(all []record.Change) {
-	for _, ch := range all {
-		if ch.State == record.StateBegun && ch.Fault != "" {
-			l.perhaps++
-		}
-	}
-}
-
-// Release implements commands.Claim.
-func (c *claim) Release(ctx context.Context) {
-	if lost, _ := replicaOf(ctx).meet(c.ledger); lost {
-		return // its replica is dead: the claim runs out
-	}
-	c.mu.Lock()
-	delete(c.claims, c)
-	c.mu.Unlock()
-	c.Claim.Release(ctx)
-}
-
-// draft is the store's, and notes what it does.
-type draft struct {
-	commands.Draft
-	*ledger
-	account string
-}
-
-// Claim implements commands.Claimer.
-func (d *draft) Claim(ctx context.Context, all ...record.Change) (held context.Context, c commands.Claim, err error) {
-	err = d.save(ctx, func(ctx context.Context) (err error) {
-		d.w.claiming.Lock() // the order of claims is that of their answers
-		defer d.w.claiming.Unlock()
-		wrong := d.overlapping(all) // whoever writes from here on has the claim fail
-		if held, c, err = d.Draft.Claim(ctx, all...); err == nil {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			for _, ch := range all {
-				d.order = append(d.order, ch.ID)
-			}
-			d.overlapped = append(d.overlapped, wrong...)
-		}
-		return err
-	}, nil, func() { d.noteChanges(all) })
-	return d.claimed(ctx, held, c, all[0], err)
 }
 
 // overlapping is what of changes that are about to be claimed touches what is in hand, or denies what is protected.
-func (d *draft) overlapping(claimed []record.Change) (wrong []string) {
-	kept, err := d.w.store.Triage.AccountContext(behind(d.w.t), d.account)
-	require.NoError(d.w.t, err)
-	changes := d.all()
-	for _, ch := range claimed {
+func (l *ledger) overlapping(b batch) (wrong []string) {
+	kept, err := l.w.store.Triage.AccountContext(behind(l.w.t), b.account)
+	require.NoError(l.w.t, err)
+	changes := l.all()
+	for _, ch := range b.changes {
 		for _, other := range changes {
 			if other.State == record.StateBegun && record.Overlap(ch.Targets(), other.Targets()) {
 				wrong = append(wrong, ch.ID+" was claimed beside "+other.ID)
@@ -253,89 +217,15 @@ func (d *draft) overlapping(claimed []record.Change) (wrong []string) {
 	return wrong
 }
 
-// SaveChanges implements commands.ChangeSaver.
-func (d *draft) SaveChanges(
-	ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change,
-) (n int64, err error) {
-	if len(all) == 0 {
-		return 0, nil
-	}
-	err = d.save(ctx, func(ctx context.Context) (err error) {
-		n, err = d.Draft.SaveChanges(ctx, entry, events, all...)
-		return err
-	}, events, func() { d.noteChanges(all) })
-	return n, err
-}
-
-// SaveDue implements commands.ChangeSaver.
-func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
-	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveDue(ctx, events, all...) }, events, func() {
-		for _, decision := range all {
-			if decision.Asks || decision.Late || decision.Ended || decision.Listed {
-				d.dueSaved = append(d.dueSaved, decision)
-			}
-		}
-	})
-}
-
-// SaveRequest implements commands.ChangeSaver.
-func (d *draft) SaveRequest(
-	ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event,
-) (n int64, err error) {
-	err = d.save(ctx, func(ctx context.Context) (err error) {
-		n, err = d.Draft.SaveRequest(ctx, entry, q, events...)
-		return err
-	}, events, func() {})
-	return n, err
-}
-
-// SaveTriage implements commands.TriageSaver.
-func (d *draft) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
-	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveTriage(ctx, all, events...) }, events, func() {
-		d.triaged = slices.AppendSeq(d.triaged, maps.Keys(all))
-	})
-}
-
-// SaveMutes implements commands.TriageSaver.
-func (d *draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
-	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveMutes(ctx, all, attacks...) }, nil, func() {
-		d.redrawn = append(d.redrawn, attacks...)
-	})
-}
-
-// SaveProtected implements commands.TriageSaver.
-func (d *draft) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
-	return d.save(ctx, func(ctx context.Context) error {
-		return d.Draft.SaveProtected(ctx, all, attacks...)
-	}, nil, func() {
-		d.redrawn = append(d.redrawn, attacks...)
-	})
-}
-
-// SaveDrill implements commands.TriageSaver.
-func (d *draft) SaveDrill(ctx context.Context, drill record.Drill, events ...record.Event) error {
-	return d.save(ctx, func(ctx context.Context) error {
-		return d.Draft.SaveDrill(ctx, drill, events...)
-	}, events, func() {})
-}
-
-// SaveLocked implements commands.AccountSaver.
-func (d *draft) SaveLocked(ctx context.Context, at time.Time) error {
-	return d.save(ctx, func(ctx context.Context) error { return d.Draft.SaveLocked(ctx, at) }, nil, func() {})
-}
-
-// SavePermissionLoss implements commands.AccountSaver.
-func (d *draft) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
-	return d.save(ctx, func(ctx context.Context) error {
-		return d.Draft.SavePermissionLoss(ctx, t, events...)
-	}, events, func() {
-		d.lost = append(d.lost, t)
-	})
-}
-
 // lose has somebody else write before the n-th save from now on, and its claim be lost.
 func (l *ledger) lose(n int, meanwhile func()) {
 	l.set(func(l *ledger) { l.loseAt, l.meanwhile = n, meanwhile })
+}
+
+func (l *ledger) cantRead(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unread != "" && strings.HasSuffix(key, l.unread)
 }
 
 func (l *ledger) fails(flag *bool) bool {
@@ -405,7 +295,7 @@ func (l *ledger) events() []record.Event {
 }
 
 // takeDue takes the decisions of a kind of which people were notified.
-func (l *ledger) takeDue(of func(change.DueDecision) bool) (found []change.DueDecision) {
+func (l *ledger) takeDue(of func(record.DueDecision) bool) (found []record.DueDecision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, decision := range l.dueSaved {
@@ -478,25 +368,143 @@ func (l line) DialHook(redis.DialHook) redis.DialHook {
 // ProcessHook implements redis.Hook.
 func (l line) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if l.cut(ctx, cmd) {
-			return errAway
-		}
-		moment(ctx)
-		defer moment(ctx)
-		return next(ctx, cmd)
+		return l.send(ctx, func(ctx context.Context) error { return next(ctx, cmd) }, cmd)
 	}
 }
 
 // ProcessPipelineHook implements redis.Hook.
 func (l line) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if l.cut(ctx, cmds...) {
-			return errAway
-		}
+		return l.send(ctx, func(ctx context.Context) error { return next(ctx, cmds) }, cmds...)
+	}
+}
+
+// send sends what isn't cut off, and has the ledger note it.
+func (l line) send(ctx context.Context, next func(context.Context) error, cmds ...redis.Cmder) error {
+	if l.cut(ctx, cmds...) {
+		return errAway
+	}
+	do := func(ctx context.Context) error {
 		moment(ctx)
 		defer moment(ctx)
-		return next(ctx, cmds)
+		return next(ctx)
 	}
+	if ctx.Value(behindKey{}) != nil || l.ledger.bare {
+		return do(ctx)
+	}
+	if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool {
+		return cmd.Name() == "get" && strings.HasSuffix(cmd.Args()[1].(string), "}:revision")
+	}) {
+		return l.ledger.begin(ctx, do)
+	}
+	if len(cmds) > 1 || cmds[0].Name() != "evalsha" {
+		return do(ctx)
+	}
+	keys, words := wordsOf(cmds[0])
+	claim := strings.Contains(keys[0], "}:claim:")
+	switch {
+	case slices.ContainsFunc(keys, func(key string) bool { return strings.HasSuffix(key, "}:revision") }):
+		return l.ledger.save(ctx, answerOf(cmds[0]), do)
+	case claim && len(keys) == 3:
+		return l.ledger.resume(ctx, keys[0], answerOf(cmds[0]), do)
+	case claim && len(words) == 1:
+		return l.ledger.release(ctx, keys[0], do)
+	}
+	return do(ctx)
+}
+
+// answerOf is a command as the store made it.
+func answerOf(cmd redis.Cmder) *redis.Cmd {
+	if made, ok := cmd.(*redis.Cmd); ok {
+		return made
+	}
+	return reflect.ValueOf(cmd).FieldByName("Cmder").Interface().(*redis.Cmd)
+}
+
+// wordsOf are the keys of a script's call, and its other words.
+func wordsOf(cmd redis.Cmder) (keys []string, words []any) {
+	args := cmd.Args()
+	n := args[2].(int)
+	for _, key := range args[3 : 3+n] {
+		keys = append(keys, key.(string))
+	}
+	return keys, args[3+n:]
+}
+
+// batch is what is written in one step.
+type batch struct {
+	account string
+	claimed string // the key of a claim that is taken
+	ended   string // that of one that is over
+	changes []record.Change
+	events  []record.Event
+	due     []record.DueDecision
+	triaged []string
+	redrawn []string
+	lost    []record.PermissionLoss
+}
+
+// readBatch reads the commands that the store has carried out in one step.
+func (l *ledger) readBatch(cmd *redis.Cmd) (b batch) {
+	keys, words := wordsOf(cmd)
+	b.account = strings.TrimPrefix(keys[0][:strings.Index(keys[0], "}")], "{a:")
+	var before []any
+	for words = words[1+words[0].(int):]; len(words) > 0; words = words[1+words[0].(int):] {
+		one := words[1 : 1+words[0].(int)]
+		_, key, _ := strings.Cut(one[1].(string), "}:")
+		l.readCommand(&b, fmt.Sprint(one[0], " ", key), one, before)
+		before = one
+	}
+	for _, e := range b.events {
+		facts, _ := e.Payload.(record.ChangeFacts)
+		for i, d := range b.due {
+			if d.Change.ID == facts.Change {
+				b.due[i].Asks = d.Asks || e.Kind == record.MitigationEnding
+				b.due[i].Late = d.Late || e.Kind == record.EndOverdue
+				b.due[i].Listed = d.Listed || strings.HasSuffix(e.ID, ":listed")
+			}
+		}
+	}
+	return b
+}
+
+// readCommand reads one command of a batch. A decision about what is due is told from a change by what comes first.
+func (l *ledger) readCommand(b *batch, what string, words, before []any) {
+	last := len(b.due) - 1
+	switch {
+	case what == "HSET changes" && last >= 0 && b.due[last].Change.ID == words[2]:
+		b.due[last].Change = decoded[record.Change](l.w.t, words[3])
+	case what == "HSET changes":
+		b.changes = append(b.changes, decoded[record.Change](l.w.t, words[3]))
+	case (what == "ZADD due" || what == "ZREM due") && (len(before) < 3 || before[0] != "HSET" || before[2] != words[len(words)-1]):
+		d := record.DueDecision{Change: record.Change{ID: words[len(words)-1].(string)}}
+		if stored := l.w.redis.HGet("{a:"+b.account+"}:changes", d.Change.ID); stored != "" {
+			d.Change = decoded[record.Change](l.w.t, []byte(stored))
+		}
+		if words[0] == "ZADD" {
+			d.Next = time.Unix(words[2].(int64), 0).UTC()
+		}
+		b.due = append(b.due, d)
+	case what == "HSET outbox":
+		b.events = append(b.events, decoded[record.Event](l.w.t, words[3]))
+	case what == "HSET triage":
+		b.triaged = append(b.triaged, words[2].(string))
+	case what == "SET permission":
+		b.lost = append(b.lost, decoded[record.PermissionLoss](l.w.t, words[2]))
+	case words[0] == "STALE" && last >= 0:
+		b.due[last].Ended = true
+	case words[0] == "STALE" && len(b.changes)+len(b.triaged) == 0:
+		b.redrawn = append(b.redrawn, words[2].(string))
+	case strings.HasPrefix(what, "SET claim:"):
+		b.claimed = words[1].(string)
+	case strings.HasPrefix(what, "DEL claim:"):
+		b.ended = words[1].(string)
+	}
+}
+
+func decoded[T any](t *testing.T, text any) (v T) {
+	require.NoError(t, json.Unmarshal(text.([]byte), &v))
+	return v
 }
 
 // cut reports whether commands aren't sent. Before others Redis is told the time.
@@ -515,7 +523,11 @@ func (l line) cut(ctx context.Context, cmds ...redis.Cmder) bool {
 				return ok && strings.HasSuffix(key, "}:audited")
 			})
 		case "get", "hget", "hmget", "hgetall", "hvals", "hscan", "zrange":
-			return l.ledger.fails(&l.ledger.readFail)
+			key := cmd.Args()[1].(string)
+			if l.attackSeen != nil && cmd.Name() == "hget" && strings.HasSuffix(key, "}:attacks") {
+				l.redis.HSet(key, cmd.Args()[2].(string), jsonOf(l.t, l.attackSeen()))
+			}
+			return l.ledger.fails(&l.ledger.readFail) || l.ledger.cantRead(key)
 		}
 		return false
 	})
@@ -552,7 +564,7 @@ func (w *world) openStore() {
 	require.NoError(w.t, err)
 	s.AddHook(line{w})
 	w.t.Cleanup(func() { require.NoError(w.t, s.Close()) })
-	w.store, w.ledger = s, &ledger{Ledger: s.Ledger, w: w, claims: map[*claim]*replica{}}
+	w.store, w.ledger = s, &ledger{Ledger: s.Ledger, w: w, claims: map[string]*replica{}}
 	w.audit, w.asked, w.triage = &auditLog{Audit: s.Audit, w: w}, s.Approvals, s.Triage
 }
 
@@ -581,7 +593,7 @@ func (w *world) owning(do func() error) (err error) {
 }
 
 // polled stores what a poll found.
-func (w *world) polled(u poller.Update) {
+func (w *world) polled(u record.PollUpdate) {
 	w.t.Helper()
 	require.NoError(w.t, w.owning(func() error { return w.store.Attacks.Save(behind(w.t), "acme", u) }))
 }
@@ -589,7 +601,7 @@ func (w *world) polled(u poller.Update) {
 // knows has attacks be stored as a poll saw them.
 func (w *world) knows(all ...apiclient.Attack) {
 	w.t.Helper()
-	u := poller.Update{Attacks: map[string]record.AttackState{}}
+	u := record.PollUpdate{Attacks: map[string]record.AttackState{}}
 	for _, a := range all {
 		u.Attacks[a.ID] = record.AttackState{Attack: a}
 	}
@@ -600,7 +612,7 @@ func (w *world) knows(all ...apiclient.Attack) {
 func (w *world) shows(id string, s record.AttackState) {
 	w.t.Helper()
 	s.Attack = w.served(id)
-	w.polled(poller.Update{Attacks: map[string]record.AttackState{s.Attack.ID: s}})
+	w.polled(record.PollUpdate{Attacks: map[string]record.AttackState{s.Attack.ID: s}})
 }
 
 // served is an attack as the service has it.
@@ -622,7 +634,7 @@ func (w *world) served(id string) apiclient.Attack {
 func (w *world) missed(gaps ...record.Outage) {
 	w.t.Helper()
 	for _, gap := range gaps {
-		w.polled(poller.Update{Gap: &gap})
+		w.polled(record.PollUpdate{Gap: &gap})
 	}
 }
 
@@ -695,22 +707,3 @@ func (m *members) setFail() {
 	defer m.mu.Unlock()
 	m.broken = true
 }
-
-// router routes attacks by calling itself.
-type router func(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
-
-func (r router) Routing(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error) {
-	return r(ctx, account, a)
-}
-
-// links says where cards are by calling itself.
-type links func(ctx context.Context, account string, attacks []string) map[string]string
-
-func (l links) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
-	return l(ctx, account, attacks)
-}
-
-// polling says how polling goes by calling itself.
-type polling func(account string) (call.PollHealth, bool)
-
-func (p polling) Health(account string) (call.PollHealth, bool) { return p(account) }

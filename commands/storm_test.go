@@ -13,10 +13,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // scanner is the source behind the storms of the tests.
@@ -37,7 +36,7 @@ func (w *world) storeStorm(n, odd int) (storm string) {
 		Source: scanner, Country: "NL", SharedBy: n - odd, UnblockedCount: odd, LastThrough: w.clock(),
 		Behind: []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(int64(30 * odd)), Country: "FR"}, In: odd, InAll: odd}},
 	}
-	u := poller.Update{Attacks: map[string]record.AttackState{}}
+	u := record.PollUpdate{Attacks: map[string]record.AttackState{}}
 	for i := range n {
 		one := apiclient.Attack{
 			ID: fmt.Sprint("grouped ", i), App: apiclient.Known(4), Domain: "shop.example.com", Path: fmt.Sprint("/p/", i), Method: "GET", Type: "scanner", BlockStatus: "blocked",
@@ -69,7 +68,7 @@ func (w *world) own(storm string, which func(a apiclient.Attack) bool) {
 		s.OwnCard = which(s.Attack)
 		all.Attacks[id] = s
 	}
-	w.polled(poller.Update{Attacks: all.Attacks})
+	w.polled(record.PollUpdate{Attacks: all.Attacks})
 }
 
 // seenStorm is the one storm there is.
@@ -170,7 +169,7 @@ func TestAStormIsShownFirst(t *testing.T) {
 	require.NotContains(t, status, login)
 
 	seen.Storm.Ended, seen.Storm.Ongoing = w.clock(), 0
-	w.polled(poller.Update{Attacks: map[string]record.AttackState{
+	w.polled(record.PollUpdate{Attacks: map[string]record.AttackState{
 		seen.Attack.ID: {Attack: seen.Attack, Storm: &seen.Storm, ObservedAt: seen.SeenAt},
 	}})
 	require.NotContains(t, textOf(w.reads(eve, "status")), "storm", "it is over, and so are its attacks")
@@ -193,7 +192,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	w := newWorld(t)
 	storm := w.storeStorm(40, 4)
 	seen := w.seenStorm()
-	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Accounts[0].Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), ListsReadAt: w.clock()}
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.PolicyOf(w.cfg.Accounts[0]), ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), ListsReadAt: w.clock()}
 	offered := advice.Advise(s)
 	require.Equal(t, []string{"Deny 203.0.113.7"}, labels(offered), "what is blocked needs no denial")
 	require.Equal(t, "203.0.113.7 on all applications for 4 h, usually within 1 min. It is in all 4 that get through. Everyone behind this address is blocked. "+
@@ -206,7 +205,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 		note   string
 	}{
 		"own CDN": {func(s *call.Situation, _ *record.Storm) {
-			s.Policy.Sources = func() []policy.Source { return []policy.Source{source("our CDN", "", "203.0.113.0/24")} }
+			s.Policy.Sources = func() []config.Source { return []config.Source{source("our CDN", "", "203.0.113.0/24")} }
 		}, []string{}, "203.0.113.7 is our CDN: wafbot never denies it"},
 		"allowlisted": {func(s *call.Situation, _ *record.Storm) {
 			s.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{apiclient.AllApps}}}
@@ -219,7 +218,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 			storm.Behind = []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, In: 4, InAll: 4}}
 		}, []string{"Deny top source"}, ""},
 		"only watched":     {func(_ *call.Situation, storm *record.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{}, "can block, so it would stop nothing"},
-		"changes off":      {func(s *call.Situation, _ *record.Storm) { s.Policy.Changes = policy.ChangesOff }, []string{}, "Changes are switched off"},
+		"changes off":      {func(s *call.Situation, _ *record.Storm) { s.Policy.Changes = config.ChangesOff }, []string{}, "Changes are switched off"},
 		"nothing through":  {func(_ *call.Situation, storm *record.Storm) { storm.Through, storm.Behind = nil, nil }, []string{}, ""},
 		"no source listed": {func(_ *call.Situation, storm *record.Storm) { storm.Behind = nil }, []string{}, "No one deny stops this."},
 		"one path": {func(s *call.Situation, storm *record.Storm) {
@@ -239,7 +238,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 func TestTheButtonThatShowsWhatGetsThrough(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "", 1: "List it: attacks", 4: "List the 4: attacks", 877: "List the 877: attacks"} {
-		s := call.Situation{Account: &call.Account{Name: "acme"}, Storm: &record.Storm{UnblockedCount: n, Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: n}}}
+		s := call.Situation{Account: &config.Account{Name: "acme"}, Storm: &record.Storm{UnblockedCount: n, Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: n}}}
 		shown := ""
 		for _, b := range advice.ShowUnblocked(s) {
 			shown += b.Label + ": " + b.Line.Name

@@ -172,6 +172,7 @@ func TestTheTrendOfSeveralAccounts(t *testing.T) {
 
 // figures is a service that answers so.
 type figures struct {
+	commands.Writer
 	read apiclient.AttackDays
 	err  error
 }
@@ -180,9 +181,8 @@ func (f figures) AttackDays(context.Context, int) (apiclient.AttackDays, error) 
 
 // gives has an account's service answer so.
 func gives(c *commands.Config, account string, f figures) {
-	service := c.Services["acme"]
-	service.Aggregator = f
-	c.Services[account] = service
+	f.Writer = c.Services["acme"].Writer
+	c.Services[account] = commands.Service{Lister: c.Services["acme"].Lister, Writer: f}
 }
 
 // Figures of a part of the rows are called that, and an overview has none.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -43,7 +43,7 @@ func (w *world) writes(who record.Actor, line string, words ...string) string {
 
 func TestAck(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesOff })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesOff })
 	id := w.attackOn("/login")
 	line := "ack attack=" + id[:5]
 	require.True(t, w.Changes(w.asks(ann, line).Line), "it must be written down before it is acknowledged")
@@ -229,7 +229,7 @@ func TestActingAcknowledges(t *testing.T) {
 
 func TestActingThatDoesNotAcknowledge(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
 	id := w.attackOn("/login")
 	_, err := w.try(ann, "deny attack="+id)
 	require.NoError(t, err)

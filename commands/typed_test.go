@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/verb"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -137,7 +137,7 @@ func TestWhatIsUnderstoodIsOneLine(t *testing.T) {
 		"block-path POST shop.example.com/login 30 minutes":       "block-path POST shop.example.com/login for=30m",
 		"patch shop.example.com/login type=sqli part=get.q 1 day": "patch shop.example.com/login for=1d part=get.q type=sqli",
 	} {
-		w := newWorld(t, withoutApproval(policy.ApproveBlockPath, policy.ApproveRulesEverywhere))
+		w := newWorld(t, withoutApproval(config.ApproveBlockPath, config.ApproveRulesEverywhere))
 		require.Equal(t, meant, w.insists(root, typed).Line.String(), typed)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -102,7 +102,7 @@ func (c *job) stopped(ch record.Change) error {
 
 // switchedOff refuses to send more of what was begun when changes were on.
 func (c *job) switchedOff() error {
-	if c.Policy.ChangesNow() != policy.ChangesOff {
+	if c.Policy.ChangesNow() != config.ChangesOff {
 		return nil
 	}
 	return refusal.Guarded(text.New("changes were switched off meanwhile (", text.Code("policy.changes: off"), "): what was not done by then is not sent"))

@@ -42,9 +42,9 @@ func TestAVulnerabilityWithItsIncidents(t *testing.T) {
 	vuln := &waf.VulnSpec{ID: 812, Threat: 90, Title: "SQL injection in login"}
 	first, second := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: vuln}), w.attack(waf.AttackSpec{App: 4, Path: "/search", Vulnerability: vuln})
 	other := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{ID: 8125}})
-	w.cfg.Cards = links(func(context.Context, string, []string) map[string]string {
+	w.cfg.CardLinks = func(context.Context, string, []string) map[string]string {
 		return map[string]string{second: "https://acme.slack.com/archives/C1/p2"}
-	})
+	}
 	w.Runner = commands.New(w.cfg)
 	for _, typed := range []string{"812", "issue-812"} {
 		said := textOf(w.reads(eve, "vulns "+typed))

@@ -22,8 +22,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
@@ -61,12 +61,13 @@ type world struct {
 	cfg      commands.Config
 	*commands.Runner
 
-	mu     sync.Mutex
-	now    time.Time     // on the service's clock
-	shared time.Duration // how far the clock that replicas share is ahead of it
-	silent bool          // the service has not said the time yet
-	ids    int
-	clocks *clock.Clocks // that the store goes by
+	mu         sync.Mutex
+	now        time.Time     // on the service's clock
+	shared     time.Duration // how far the clock that replicas share is ahead of it
+	silent     bool          // the service has not said the time yet
+	ids        int
+	attackSeen func() record.AttackState // each attack as the poller last decided about it; nil: as it is stored
+	clocks     *clock.Clocks             // that the store goes by
 
 	claiming sync.Mutex // held while something is claimed
 }
@@ -128,25 +129,23 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	url, client := serve(w.service)
 	api, err := apiclient.New(apiclient.Config{BaseURL: url, Token: token, ClientID: 5, HTTP: client, Tries: 2, Pause: time.Microsecond})
 	require.NoError(t, err)
-	guards := policy.Defaults()
-	guards.Changes, guards.Renew, guards.OverrideAfter = policy.ChangesOn, 0, 0
+	guards := config.DefaultPolicy()
+	guards.Changes, guards.RenewWhileActive, guards.Approval.OverrideAfter = config.ChangesOn, 0, 0
+	guards.Viewers, guards.Responders, guards.Admins = []string{eve.ID}, []string{ann.ID, bob.ID}, []string{root.ID, root2.ID}
+	guards.Terminal = map[string]config.TerminalUser{"ann": {Role: "responder", Slack: ann.ID}, "root": {Role: "admin"}}
 	w.cfg = commands.Config{
 		Setup: call.Setup{
-			Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
-				Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}},
+			Accounts: []*config.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
+				Applications: map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CanBlock: new(bool)}},
 				Policy:       guards,
-				Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
-					Terminal: map[string]policy.TerminalUser{"ann": {Role: record.Responder, Slack: ann.ID}, "root": {Role: record.Admin}}},
 			}},
 		},
-		Services: map[string]commands.Service{"acme": {Reader: api, Aggregator: api, Writer: api}},
-		Members:  w.members, Ledger: w.ledger, Contexts: w.triage, Triage: w.triage, Approvals: w.asked, Audit: w.audit,
-		Attacks: w.store.Attacks, History: w.store.Attacks, States: w.store.Attacks, Storms: w.store.Attacks,
-		Permissions: w.store.Permissions, Drills: w.store.Drills,
+		Services: map[string]commands.Service{"acme": {Lister: api, Writer: api}},
+		Members:  w.members, Store: w.store,
 		AuditOut: w.out, Clocks: w,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
 		Notifier: w.notified,
-		Router:   router(func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil }),
+		Routing:  func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil },
 	}
 	for _, f := range change {
 		f(&w.cfg)
@@ -166,16 +165,16 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 // withoutApproval leaves some things to one person alone.
 func withoutApproval(what ...string) func(*commands.Config) {
 	return func(c *commands.Config) {
-		c.Accounts[0].Policy.RequiredFor = slices.DeleteFunc(slices.Clone(c.Accounts[0].Policy.RequiredFor), func(s string) bool { return slices.Contains(what, s) })
+		c.Accounts[0].Policy.Approval.RequiredFor = slices.DeleteFunc(slices.Clone(c.Accounts[0].Policy.Approval.RequiredFor), func(s string) bool { return slices.Contains(what, s) })
 	}
 }
 
-func sources(all ...policy.Source) func(*commands.Config) {
-	return func(c *commands.Config) { c.Accounts[0].Policy.Sources = func() []policy.Source { return all } }
+func sources(all ...config.Source) func(*commands.Config) {
+	return func(c *commands.Config) { c.Sources = func(string) []config.Source { return all } }
 }
 
-func source(name, deny string, ranges ...string) policy.Source {
-	s := policy.Source{Name: name, Deny: deny}
+func source(name, deny string, ranges ...string) config.Source {
+	s := config.Source{Name: name, Deny: deny, Cards: true}
 	for _, r := range ranges {
 		s.Ranges = append(s.Ranges, netip.MustParsePrefix(r))
 	}

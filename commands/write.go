@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // job is a call on its way through the Runner.
@@ -21,8 +22,8 @@ type job struct {
 	reading    sync.WaitGroup     // ahead, from the service
 	endReading context.CancelFunc // nil: nothing is read ahead of it
 	basis      record.Basis
-	draft      Draft           // of what follows from the basis
-	claim      Claim           // of what is carried out now; nil: nothing is
+	draft      *store.Draft    // of what follows from the basis
+	claim      *store.Claim    // of what is carried out now; nil: nothing is
 	old        bool            // what is carried out now was asked too long ago to be sent if it wasn't yet
 	lost       []record.Change // as they were when they couldn't be saved, because their claim was lost
 }
@@ -62,7 +63,7 @@ func (x *executor) settled(ctx context.Context, c *job, do func() error) error {
 // store writes what holds whatever else was written meanwhile, on what is stored of the account, and of an attack if it is about one.
 func (x *executor) store(ctx context.Context, c *job, attack string, save func() error) error {
 	for {
-		err := refusal.ErrChanged
+		err := store.ErrChanged
 		if attack == "" || attack == c.basis.Attack {
 			err = save()
 		}

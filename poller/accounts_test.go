@@ -48,9 +48,9 @@ func BenchmarkAccounts(b *testing.B) {
 	starts := rate.NewLimiter(200, 1)
 	var all []*poller.Poller
 	for i := range accounts {
-		p := poller.New(poller.Config{
-			Account: fmt.Sprint(i), API: api, Store: fixedStore{}, Notifier: fixedStore{}, Channel: "C0", Interval: interval,
-		})
+		account := accountOf(fmt.Sprint(i), "C0")
+		account.PollInterval = interval
+		p := poller.New(poller.Config{Account: account, API: api, Store: fixedStore{}, Notifier: fixedStore{}})
 		all = append(all, p)
 		running.Go(func() {
 			if starts.Wait(ctx) == nil {

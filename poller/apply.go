@@ -10,9 +10,6 @@ import (
 
 // apply takes a saved result over.
 func (st *state) apply(snap snapshot, r result) {
-	for _, id := range snap.changed {
-		st.changes.note(id, st.records[id])
-	}
 	for id, a := range snap.records {
 		st.see(id, &seenRecord{attack: a, at: snap.at, sum: snap.sums[id]}, !r.again[id])
 	}
@@ -92,6 +89,7 @@ func (st *state) drop(id string) {
 	delete(st.withPager, id)
 	delete(st.suppressed, id)
 	delete(st.changes.before, id)
+	delete(st.changes.decided, id)
 	st.agenda.drop(id)
 }
 

@@ -126,8 +126,8 @@ func newFlood(b *testing.B, known int) *flood {
 	b.Cleanup(server.Close)
 	c, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: "s3cret", ClientID: 5})
 	require.NoError(b, err)
-	store := fixedStore{poller.State{LastGood: time.Now(), FirstStart: time.Now()}}
-	s.own = poller.New(poller.Config{Account: "acme", API: c, Store: store, Notifier: s, Channel: "C0"})
+	store := fixedStore{record.PollState{LastGood: time.Now(), FirstStart: time.Now()}}
+	s.own = poller.New(poller.Config{Account: accountOf("acme", "C0"), API: c, Store: store, Notifier: s})
 	s.careless = carelessPoller{url: server.URL, known: map[string]bool{}}
 	s.add(known, 0)
 	for range 2 { // the second is no sweep
@@ -181,6 +181,9 @@ func (s *flood) passOn(attacks int) {
 
 // Notify implements poller.Notifier.
 func (s *flood) Notify(_ string, events []record.Event) { s.passOn(len(events)) }
+
+// Redraw implements poller.Notifier.
+func (s *flood) Redraw(string) {}
 
 // ServeHTTP lists attacks.
 func (s *flood) ServeHTTP(w http.ResponseWriter, r *http.Request) {

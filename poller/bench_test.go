@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -134,7 +135,7 @@ func (s *still) client(t testing.TB, shared *http.Client) *apiclient.Client {
 
 // poller has been watching for a while: a third of what is known has a card that says it goes on, another third one that says it is over.
 func (s *still) poller(t testing.TB, api poller.API) *poller.Poller {
-	r := poller.State{LastGood: time.Now(), Attacks: map[string]record.AttackState{}}
+	r := record.PollState{LastGood: time.Now(), Attacks: map[string]record.AttackState{}}
 	for p, err := range api.Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
 		for _, a := range p.Attacks {
@@ -146,14 +147,17 @@ func (s *still) poller(t testing.TB, api poller.API) *poller.Poller {
 			r.Attacks[a.ID] = shown
 		}
 	}
-	return poller.New(poller.Config{Account: "acme", API: api, Store: fixedStore{r}, Notifier: fixedStore{}, Channel: "C0", Routes: []poller.Route{}})
+	account := accountOf("acme", "C0")
+	account.Routes = []config.Route{}
+	return poller.New(poller.Config{Account: account, API: api, Store: fixedStore{r}, Notifier: fixedStore{}})
 }
 
 // fixedStore is a store that costs nothing.
-type fixedStore struct{ poller.State }
+type fixedStore struct{ record.PollState }
 
-func (r fixedStore) Load(context.Context, string) (poller.State, error) {
-	return r.State, nil
+func (r fixedStore) Load(context.Context, string) (record.PollState, error) {
+	return r.PollState, nil
 }
-func (fixedStore) Save(context.Context, string, poller.Update) error { return nil }
-func (fixedStore) Notify(string, []record.Event)                     {}
+func (fixedStore) Save(context.Context, string, record.PollUpdate) error { return nil }
+func (fixedStore) Notify(string, []record.Event)                         {}
+func (fixedStore) Redraw(string)                                         {}

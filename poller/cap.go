@@ -48,7 +48,7 @@ func (l Limits) reached(s *snapshot) limit {
 
 // over says for people what an account has that is more than wafbot watches; "" if it watches all.
 func (c *Config) over(reached limit) string {
-	switch in := text.Duration(c.Lookback); reached {
+	switch in := text.Duration(c.Account.Lookback); reached {
 	case tooLong:
 		return fmt.Sprintf("over %d MB of attacks in %s", c.Limits.Bytes>>20, in)
 	case tooSlow:

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
-	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // crowd is a service that lists more attacks than are watched, one a second, and makes each page when it is asked for it.
@@ -50,9 +50,10 @@ func newCrowd(t *testing.T, listed int) *crowd {
 func (c *crowd) poller() *poller.Poller {
 	api, err := apiclient.New(apiclient.Config{BaseURL: "http://service", Token: "s3cret", ClientID: 5, Tries: 1, HTTP: &http.Client{Transport: roundTripper{c}}})
 	require.NoError(c.t, err)
+	account := accountOf("acme", "C0")
+	account.Storm = config.Storm{Over: 10, In: time.Minute}
 	return poller.New(poller.Config{
-		Account: "acme", API: api, Store: c.store, Notifier: c.store, Channel: "C0", Log: slog.New(slog.DiscardHandler), Limits: c.limits,
-		Storm: storm.Config{Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute},
+		Account: account, API: api, Store: c.store, Notifier: c.store, Log: slog.New(slog.DiscardHandler), Limits: c.limits,
 	})
 }
 
@@ -110,7 +111,7 @@ func (c *crowd) taken() (names []string) {
 	return names
 }
 
-func (c *crowd) stored() poller.State {
+func (c *crowd) stored() record.PollState {
 	s, err := c.store.Load(c.t.Context(), "acme")
 	require.NoError(c.t, err)
 	return s

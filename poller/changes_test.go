@@ -10,13 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // observing keeps what was observed.
-func (a *account) observing() *[]poller.PollDelta {
-	var all []poller.PollDelta
-	a.observed = func(_ context.Context, o poller.PollDelta) {
+func (a *account) observing() *[]record.Poll {
+	var all []record.Poll
+	a.observed = func(_ context.Context, o record.Poll) {
 		slices.SortFunc(o.Changes, func(x, y record.AttackDelta) int { return strings.Compare(x.Now.ID, y.Now.ID) })
 		all = append(all, o)
 	}

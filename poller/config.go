@@ -11,57 +11,39 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // Config says what to poll and who is notified.
 type Config struct {
-	Account     string              // its name
+	Account     *config.Account
+	Zone        *time.Location      // of the quiet hours; nil: UTC
 	API         API                 // reads the service
 	Store       Store               // holds what was decided
 	Notifier    Notifier            // is woken for events
 	Clock       Clock               // the service's; nil: this machine's
 	Preferences Preferences         // nil: nothing is muted, and grouped attacks get no cards on request
-	Observer    Observer            // nil: none
-	Interval    time.Duration       // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
-	Lookback    time.Duration       // how far back records are read; 0: DefaultLookback
-	OngoingFor  time.Duration       // after its last hit an attack is ongoing this long; 0: DefaultOngoingFor
+	Judge       Judge               // nil: nothing is judged
 	Limits      Limits              // the zero one: 40,000 attacks, 100 MB and 5 minutes a poll
-	Routes      []Route             // nil: DefaultRoutes(Channel); empty: nothing gets a card
-	Storm       storm.Config        // the zero one: each attack gets a card of its own
-	QuietHours  QuietHours          // zero: there are none
-	Channel     string              // of the first message, and of routes without one
+	StormEnds   time.Duration       // after the last time that a storm was exceeded; 0: 10 minutes, or OngoingFor where that is less
 	Polls       prometheus.Observer // how long each took, in seconds; nil: for nobody
 	Log         *slog.Logger        // nil: slog.Default()
-}
 
-// Where the configuration says nothing.
-const (
-	DefaultInterval   = 15 * time.Second
-	DefaultLookback   = 24 * time.Hour
-	DefaultOngoingFor = 15 * time.Minute
-)
+	routes []config.Route // that are in force
+}
 
 // API is what the poller reads. *apiclient.Client is one.
 type API interface {
-	AttackReader
-	ListReader
+	// Attacks lists attack records, the latest hit first.
+	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
+	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
+	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
 	// Foreign is how many records of other clients its answers held, all of which were dropped.
 	Foreign() int64
 	// TooLong names the records that are skipped because each alone is too long to be read; "" if there are none.
 	TooLong() string
-}
-
-// AttackReader lists attack records, the latest hit first.
-type AttackReader interface {
-	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
-}
-
-// ListReader lists what is in force.
-type ListReader interface {
-	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
-	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
 }
 
 // Clock tells the time. All that is stored, notified of and compared with the service's records is by the service's
@@ -81,20 +63,13 @@ type Preferences interface {
 type Notifier interface {
 	// Notify says that events of the account were stored. They are passed along so that they need not be read back.
 	Notify(account string, events []record.Event)
+	// Redraw says that cards are stale because of what was judged.
+	Redraw(account string)
 }
 
-// Observer takes in what complete polls found, also when they found nothing: time passes.
-type Observer interface {
-	Observe(ctx context.Context, account string, delta PollDelta)
-}
-
-// PollDelta is how records changed between two complete polls.
-type PollDelta struct {
-	At       time.Time // of the poll, on the service's clock
-	Since    time.Time // of the poll before, likewise; zero: the records of before aren't known
-	Changes  []record.AttackDelta
-	Settings Settings // what is in force at the service
-}
+// Judge says what a complete poll means for what is in force against attacks, also one that found nothing: time passes.
+// That is saved with the poll. After an error the next poll that it gets holds the changes of this one, too.
+type Judge func(ctx context.Context, poll record.Poll) (record.Judged, error)
 
 // Settings mirrors what is in force, for previews.
 type Settings struct {
@@ -104,36 +79,38 @@ type Settings struct {
 	Err     string             // why the last reading failed, in words for people; what it could not read is as old as At
 }
 
-// routeIndex is the place of the first route that takes the attack; below 0 if none does.
-func (c *Config) routeIndex(a apiclient.Attack) int {
-	return slices.IndexFunc(c.Routes, func(r Route) bool { return r.Match.fails(a) == "" })
+// storm says when attacks come too fast for a card each.
+func (c *Config) storm() storm.Config {
+	return storm.Config{Storm: c.Account.Storm, EndsAfter: cmp.Or(c.StormEnds, min(10*time.Minute, c.Account.OngoingFor))}
 }
 
-// route returns the first route that takes the attack, with its channel filled in.
-func (c *Config) route(a apiclient.Attack) (Route, bool) {
-	i := c.routeIndex(a)
-	if i < 0 {
-		return Route{}, false
+// routeIndex is the place of the first route that takes the attack; below 0 if none does.
+func (c *Config) routeIndex(a apiclient.Attack) int {
+	return slices.IndexFunc(c.routes, func(r config.Route) bool { return mismatch(c.Account, r.Match, a) == "" })
+}
+
+// route returns the first route that takes the attack.
+func (c *Config) route(a apiclient.Attack) (config.Route, bool) {
+	if i := c.routeIndex(a); i >= 0 {
+		return c.routes[i], true
 	}
-	r := c.Routes[i]
-	r.Channel = cmp.Or(r.Channel, c.Channel)
-	return r, true
+	return config.Route{}, false
 }
 
 // stormRoute is the route of a storm: it mentions whom the first route with a mention that takes one of its attacks
 // mentions, and has the pager that is called soonest, and of the times after which an acknowledgement lapses the
 // shortest. Taken are the indexes of the routes that take its attacks.
-func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
-	merged := Route{Channel: channel}
-	for i, route := range c.Routes {
+func (c *Config) stormRoute(channel string, taken map[int]bool) config.Route {
+	merged := config.Route{Channel: channel}
+	for i, route := range c.routes {
 		if !taken[i] {
 			continue
 		}
 		if merged.Mention == "" {
 			merged.Mention = route.Mention
 		}
-		if route.PageAfter > 0 && (merged.PageAfter == 0 || route.PageAfter < merged.PageAfter) {
-			merged.PageAfter, merged.Match = route.PageAfter, route.Match
+		if route.Page != nil && (merged.Page == nil || route.Page.After < merged.Page.After) {
+			merged.Page, merged.Match = route.Page, route.Match
 		}
 		if route.AckTimeout > 0 && (merged.AckTimeout == 0 || route.AckTimeout < merged.AckTimeout) {
 			merged.AckTimeout = route.AckTimeout
@@ -146,6 +123,6 @@ func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
 // kind.
 func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, payload record.Payload) record.Event {
 	return record.Event{
-		ID: record.DeliveryID(c.Account, "", kind, int(number)), Account: c.Account, Kind: kind, Channel: c.Channel, At: at, Payload: payload,
+		ID: record.DeliveryID(c.Account.Name, "", kind, int(number)), Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at, Payload: payload,
 	}
 }

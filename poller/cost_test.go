@@ -122,7 +122,7 @@ func TestAccountsStartOneAfterAnother(t *testing.T) {
 		var running atomic.Int64
 		for i := range accounts {
 			m := newStore(t)
-			p := poller.New(poller.Config{Account: fmt.Sprint(i), API: s.inProcess(t), Store: m, Notifier: m})
+			p := poller.New(poller.Config{Account: accountOf(fmt.Sprint(i), ""), API: s.inProcess(t), Store: m, Notifier: m})
 			running.Add(1)
 			go func() {
 				defer running.Add(-1)

@@ -19,7 +19,7 @@ const refreshAfter = time.Hour
 // decide names the events in a snapshot and all that has to be saved of it.
 func decide(cfg *Config, st *state, snap snapshot, muted func(apiclient.Attack) bool) result {
 	d := &decision{cfg: cfg, st: st, snap: snap, muted: muted, out: result{
-		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
+		PollUpdate: record.PollUpdate{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
 	}}
 	d.out.stopped = d.stops()
 	for id, a := range d.candidates() {
@@ -103,7 +103,7 @@ func (d *decision) judge(o compare.Observation) {
 
 // overBefore reports whether an attack was over at the account's first start, when everything that went on got a card.
 func (d *decision) overBefore(o compare.Observation) bool {
-	return !o.Attack.Last.IsZero() && d.st.firstStart.Sub(o.Attack.Last) >= d.cfg.OngoingFor
+	return !o.Attack.Last.IsZero() && d.st.firstStart.Sub(o.Attack.Last) >= d.cfg.Account.OngoingFor
 }
 
 // firstStart adds the one event of an account's first poll, of all that was found, also by the parts that were settled
@@ -139,7 +139,7 @@ func (d *decision) firstStart() {
 // yet to be notified.
 func deletable(cfg *Config, st *state, snap snapshot, r result) (ids []string) {
 	d := &decision{cfg: cfg, st: st, snap: snap, out: r}
-	edge := snap.at.Add(-2 * cfg.Lookback)
+	edge := snap.at.Add(-2 * cfg.Account.Lookback)
 	ids = d.deletableStorms(edge)
 	for id, seen := range st.records {
 		if r.suppressed[id] || snap.at.Sub(d.attack(id).ObservedAt) < keptAfterEvent {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller/compare"
 	"github.com/wafbot/wafbot/poller/storm"
@@ -16,7 +17,7 @@ const keptAfterEvent = time.Hour
 
 // result is what follows from a snapshot: what is to be saved, and what only this process has to know.
 type result struct {
-	Update
+	record.PollUpdate
 	suppressed map[string]bool            // attack ids whose events a mute suppresses
 	stopped    map[string]*record.Stopped // by attack id
 	storms     storm.Batch
@@ -67,7 +68,7 @@ func (d *decision) states() iter.Seq[*record.AttackState] {
 func (d *decision) isMuted(a apiclient.Attack) bool { return !a.Incident() && d.muted(a) }
 
 // gap reports whether the account was not polled before this snapshot.
-func (d *decision) gap() bool { return d.st.gap(d.snap.at, d.cfg.Interval) }
+func (d *decision) gap() bool { return d.st.gap(d.snap.at, d.cfg.Account.PollInterval) }
 
 // judgeAgain has a record judged again, if it was read, though its bytes stay the same.
 func (d *decision) judgeAgain(id string) {
@@ -80,8 +81,8 @@ func (d *decision) judgeAgain(id string) {
 type finding struct {
 	last, now record.AttackState
 	kind      record.EventKind
-	route     Route // that takes it
-	calm      bool  // it neither mentions nor pages people until it gets worse
+	route     config.Route // that takes it
+	calm      bool         // it neither mentions nor pages people until it gets worse
 }
 
 // emit adds the event of a finding to the result, with whom it mentions.
@@ -93,27 +94,27 @@ func (d *decision) emit(f finding) {
 	if !f.calm && !last.Notified {
 		s.FoundAt = d.snap.at.UTC()
 	}
-	s, suppressed := f.mention(s, d.snap.at, d.cfg.QuietHours)
+	s, suppressed := f.mention(s, d.snap.at, d.cfg)
 	if !f.calm {
-		s.Pager = pagerAfter(last.Pager, f.kind, f.route, d.snap.at)
+		s.Pager = d.cfg.pagerAfter(last.Pager, f.kind, f.route, d.snap.at)
 	}
-	id := record.DeliveryID(d.cfg.Account, attackid, f.kind, s.Revision)
+	id := record.DeliveryID(d.cfg.Account.Name, attackid, f.kind, s.Revision)
 	if !last.Notified {
-		id = record.CardDelivery(d.cfg.Account, attackid)
+		id = record.CardDelivery(d.cfg.Account.Name, attackid)
 	}
 	d.out.Attacks[attackid] = s
 	if f.kind == record.Grew && s.Storm == nil && compare.Turns(last, s) {
 		d.out.Stale = append(d.out.Stale, attackid)
 	}
 	d.out.Events = append(d.out.Events, record.Event{
-		ID: id, Account: d.cfg.Account, Kind: f.kind, Channel: s.Channel, At: d.snap.at,
+		ID: id, Account: d.cfg.Account.Name, Kind: f.kind, Channel: s.Channel, At: d.snap.at,
 		Payload: record.AttackChanged{Attack: s.Attack, Severity: s.Severity, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},
 	})
 }
 
 // mention adds to an attack's state whom its event mentions. suppressed reports that this event mentions no people: in quiet hours, or because the last
 // mention was a short while ago. An attack that becomes an incident always mentions.
-func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (mentioned record.AttackState, suppressed bool) {
+func (f finding) mention(s record.AttackState, at time.Time, cfg *Config) (mentioned record.AttackState, suppressed bool) {
 	begins, worse := !f.last.Notified, f.kind == record.BecameIncident || f.kind == record.Worsened || f.kind == record.Resumed
 	if f.route.Channel != "" && (begins || f.kind == record.BecameIncident) {
 		s.AckTimeout = f.route.AckTimeout
@@ -129,7 +130,7 @@ func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (
 		return s, false
 	}
 	s.Mention, s.SuppressedMention = cmp.Or(s.Mention, s.SuppressedMention), ""
-	if quiet.Suppresses(s.Attack, at) {
+	if Suppresses(cfg.Account.Quiet, cfg.Zone, s.Attack, at) {
 		s.Mention, s.SuppressedMention, s.Suppressed = "", s.Mention, s.Mention != ""
 		return s, true
 	}
@@ -142,19 +143,19 @@ func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (
 }
 
 // pagerAfter is an attack's pager after an event. What was going on before the first start has none, until it gets worse or resumes.
-func pagerAfter(p *record.Pager, kind record.EventKind, route Route, now time.Time) *record.Pager {
+func (c *Config) pagerAfter(p *record.Pager, kind record.EventKind, route config.Route, now time.Time) *record.Pager {
 	worse := kind == record.BecameIncident || kind == record.Worsened
 	begins := kind == record.NewIncident || kind == record.NewAttack
 	switch {
-	case p == nil && route.PageAfter > 0 && (begins || worse || kind == record.Resumed):
-		return &record.Pager{Route: route.Match.String(), After: route.PageAfter, NotifiedAt: now}
+	case p == nil && route.Page != nil && (begins || worse || kind == record.Resumed):
+		return &record.Pager{Route: c.Account.MatchText(route.Match), After: route.Page.After, NotifiedAt: now}
 	case p == nil || !worse:
 		return p
 	}
 	next := *p
 	next.WorsenedAt = now
-	if kind == record.BecameIncident && route.PageAfter > 0 {
-		next.Route, next.After = route.Match.String(), route.PageAfter
+	if kind == record.BecameIncident && route.Page != nil {
+		next.Route, next.After = c.Account.MatchText(route.Match), route.Page.After
 	}
 	return &next
 }

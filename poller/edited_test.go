@@ -23,6 +23,7 @@ func TestCardsOfListedSourcesAreRedrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := running(t, func(a *account) {
+			a.judges()
 			a.entries = append(a.entries, map[string]any{"id": 7, "list": "black", "rule_type": "country", "source_values": []string{"FR"}, "pools": []int{0}})
 		})
 		a.add("x:1", 0, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })

@@ -76,7 +76,7 @@ func TestEvidenceIsSmall(t *testing.T) {
 func TestEvidenceAfterRedisWasEmptied(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	a.store.state["acme"] = poller.State{LastGood: noon, Attacks: map[string]record.AttackState{"x:1": rebuild.Attack(cardOf("x:1"), noon)}}
+	a.store.state["acme"] = record.PollState{LastGood: noon, Attacks: map[string]record.AttackState{"x:1": rebuild.Attack(cardOf("x:1"), noon)}}
 	a.add("x:1", 0)
 	require.NoError(t, a.start().Poll(t.Context()))
 	e := a.store.kept["x:1"]

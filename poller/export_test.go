@@ -25,8 +25,7 @@ func (p *Poller) Attacks() (all []record.AttackState) {
 	return all
 }
 
-// Held is how much is held that only a good poll would clear: edited entries, tries, what records were before, and records.
-func (p *Poller) Held() (edited, tries, before, records int) {
-	all, _ := p.mirror.editedEntries()
-	return len(all), len(p.st.lastTries), len(p.st.changes.before), len(p.st.records)
+// Held is how much is held that only a good poll would clear: what was decided, tries, what records were before, and records.
+func (p *Poller) Held() (decided, tries, before, records int) {
+	return len(p.st.changes.decided), len(p.st.lastTries), len(p.st.changes.before), len(p.st.records)
 }

@@ -237,5 +237,5 @@ func TestUnchangedPollsSaveNothing(t *testing.T) {
 
 func TestHealthBeforeAnything(t *testing.T) {
 	t.Parallel()
-	require.Zero(t, poller.New(poller.Config{}).Health())
+	require.Zero(t, poller.New(poller.Config{Account: accountOf("acme", "")}).Health())
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -14,8 +15,8 @@ func TestQuietHours(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	require.NoError(t, err)
-	night := QuietHours{From: 22 * 60, To: 7 * 60, Zone: berlin}
-	noon := QuietHours{From: 12 * 60, To: 13*60 + 30, Zone: berlin}
+	night := config.Quiet{Hours: "22:00-07:00"}
+	noon := config.Quiet{Hours: "12:00-13:30"}
 	for at, want := range map[string]struct{ night, noon bool }{
 		"2026-11-20T20:59:59Z": {},
 		"2026-11-20T21:00:00Z": {night: true}, // 22:00 in winter
@@ -37,9 +38,9 @@ func TestQuietHours(t *testing.T) {
 	} {
 		when, err := time.Parse(time.RFC3339, at)
 		require.NoError(t, err)
-		require.Equal(t, want.night, night.Suppresses(sqli(status("blocked")), when), "night %s", at)
-		require.Equal(t, want.noon, noon.Suppresses(sqli(status("blocked")), when), "noon %s", at)
-		require.False(t, QuietHours{}.Suppresses(sqli(status("blocked")), when), at)
+		require.Equal(t, want.night, Suppresses(night, berlin, sqli(status("blocked")), when), "night %s", at)
+		require.Equal(t, want.noon, Suppresses(noon, berlin, sqli(status("blocked")), when), "noon %s", at)
+		require.False(t, Suppresses(config.Quiet{}, nil, sqli(status("blocked")), when), at)
 	}
 }
 
@@ -57,29 +58,30 @@ func TestWhatPingsInQuietHours(t *testing.T) {
 		{sqli(status("?")), true},
 		{sqli(vuln("8"), status("?")), false},
 	} {
-		q := QuietHours{From: 0, To: 24 * 60}
-		require.Equal(t, tt.suppress, q.Suppresses(tt.a, noon), "%s %v", tt.a.BlockStatus, tt.a.Incident())
+		q := config.Quiet{Hours: "00:00-23:59"}
+		require.Equal(t, tt.suppress, Suppresses(q, nil, tt.a, noon), "%s %v", tt.a.BlockStatus, tt.a.Incident())
 	}
 }
 
 func TestWhomEventsMention(t *testing.T) {
 	t.Parallel()
 	const day, lead = "S0DAY", "S0LEAD"
-	route := Route{Channel: "C1", Mention: day, AckTimeout: 2 * time.Hour}
+	route := config.Route{Channel: "C1", Mention: day, AckTimeout: 2 * time.Hour}
 	mentioned := record.AttackState{Notified: true, Mention: day, MentionedAt: noon.Add(-3 * time.Minute)}
 	long := mentioned
 	long.MentionedAt = noon.Add(-10 * time.Minute)
 	suppressed := record.AttackState{Notified: true, SuppressedMention: day, Suppressed: true}
 	calm := record.AttackState{Notified: true, SuppressedMention: day}
-	night := QuietHours{To: 24 * 60}
-	back, _ := finding{last: record.AttackState{Notified: true, Rebuilt: true}, kind: record.Grew, route: route}.mention(record.AttackState{Attack: sqli()}, noon, night)
+	night := config.Quiet{Hours: "00:00-23:59"}
+	quiet := func(q config.Quiet) *Config { return &Config{Account: &config.Account{Quiet: q}} }
+	back, _ := finding{last: record.AttackState{Notified: true, Rebuilt: true}, kind: record.Grew, route: route}.mention(record.AttackState{Attack: sqli()}, noon, quiet(night))
 	require.Equal(t, route.AckTimeout, back.AckTimeout, "what its card doesn't carry is the route's")
 	for name, tt := range map[string]struct {
 		last  record.AttackState
 		kind  record.EventKind
-		route Route
+		route config.Route
 		first bool
-		quiet QuietHours
+		quiet config.Quiet
 		a     apiclient.Attack
 
 		whom       string // on the card
@@ -95,7 +97,7 @@ func TestWhomEventsMention(t *testing.T) {
 		"worse a short while later":                  {last: mentioned, kind: record.Worsened, a: sqli(), whom: day, suppressed: true, at: mentioned.MentionedAt},
 		"worse after that":                           {last: long, kind: record.Worsened, a: sqli(), whom: day, at: noon},
 		"an incident a short while later":            {last: mentioned, kind: record.BecameIncident, route: route, a: sqli(vuln("8")), whom: day, at: noon},
-		"an incident of another route":               {last: mentioned, kind: record.BecameIncident, route: Route{Channel: "C2", Mention: lead}, a: sqli(vuln("8")), whom: lead, at: noon},
+		"an incident of another route":               {last: mentioned, kind: record.BecameIncident, route: config.Route{Channel: "C2", Mention: lead}, a: sqli(vuln("8")), whom: lead, at: noon},
 		"an incident that no route takes":            {last: mentioned, kind: record.BecameIncident, a: sqli(vuln("8")), whom: day, at: noon},
 		"worse at night":                             {last: long, kind: record.Worsened, quiet: night, a: sqli(status("blocked")), suppressed: true, night: true, at: long.MentionedAt},
 		"worse the day after":                        {last: suppressed, kind: record.Worsened, a: sqli(), whom: day, at: noon},
@@ -108,7 +110,7 @@ func TestWhomEventsMention(t *testing.T) {
 	} {
 		now := tt.last
 		now.Attack = tt.a
-		s, suppressed := finding{last: tt.last, kind: tt.kind, route: tt.route, calm: tt.first}.mention(now, noon, tt.quiet)
+		s, suppressed := finding{last: tt.last, kind: tt.kind, route: tt.route, calm: tt.first}.mention(now, noon, quiet(tt.quiet))
 		require.Equal(t, tt.whom, s.Mention, name)
 		require.Equal(t, tt.suppressed, suppressed, name)
 		require.Equal(t, tt.night, s.Suppressed, name)

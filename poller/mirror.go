@@ -4,8 +4,6 @@ import (
 	"context"
 	"iter"
 	"log/slog"
-	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,15 +17,13 @@ const mirrorEvery = time.Minute
 
 // mirror keeps a copy of the service's lists and rules.
 type mirror struct {
-	api   ListReader
+	api   API
 	clock Clock
 	log   *slog.Logger
 	asks  chan struct{} // for a reading
 
 	mu       sync.Mutex
 	settings Settings
-	marked   []apiclient.IPRule // entries as they were when cards were last marked stale
-	edited   []apiclient.IPRule // those that came, went or changed since
 }
 
 func newMirror(cfg *Config) *mirror {
@@ -43,7 +39,7 @@ func (m *mirror) get() Settings {
 func (m *mirror) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.settings, m.marked, m.edited = Settings{}, nil, nil
+	m.settings = Settings{}
 }
 
 // run reads what is in force until ctx ends.
@@ -58,9 +54,6 @@ func (m *mirror) run(ctx context.Context) {
 		}
 		m.mu.Lock()
 		m.settings = s
-		if m.edited = differing(m.marked, s.Entries); len(m.edited) == 0 {
-			m.marked = s.Entries // the same ones, held in memory once
-		}
 		m.mu.Unlock()
 		if s.Err != "" && failing == "" {
 			m.log.Error("reading lists and rules fails", "why", s.Err, "error", err)
@@ -102,22 +95,6 @@ func (m *mirror) read(ctx context.Context) (Settings, error) {
 	return s, err
 }
 
-// editedEntries are the entries that were edited since cards were marked stale, and all as they are now.
-func (m *mirror) editedEntries() (edited, now []apiclient.IPRule) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.edited, m.settings.Entries
-}
-
-// mark notes that cards are marked stale for entries as they were then.
-func (m *mirror) mark(then []apiclient.IPRule) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.edited) > 0 {
-		m.marked, m.edited = then, differing(then, m.settings.Entries)
-	}
-}
-
 func collect[T any](list iter.Seq2[T, error], keep func(T) bool) (kept []T, err error) {
 	for item, err := range list {
 		if err != nil {
@@ -128,16 +105,4 @@ func collect[T any](list iter.Seq2[T, error], keep func(T) bool) (kept []T, err 
 		}
 	}
 	return kept, nil
-}
-
-// differing are the entries of either list that the other doesn't hold as they are.
-func differing(before, after []apiclient.IPRule) []apiclient.IPRule {
-	without := func(all, others []apiclient.IPRule) []apiclient.IPRule {
-		byID := make(map[int64]apiclient.IPRule, len(others))
-		for _, e := range others {
-			byID[e.ID] = e
-		}
-		return slices.DeleteFunc(slices.Clone(all), func(e apiclient.IPRule) bool { return reflect.DeepEqual(byID[e.ID], e) })
-	}
-	return append(without(before, after), without(after, before)...)
 }

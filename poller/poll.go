@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -66,17 +67,13 @@ func (p *Poller) poll(ctx context.Context) error {
 	more, edge := surplus(p.st, snap, p.cfg.Limits.Attacks)
 	res.Delete, res.Cap = append(res.Delete, more...), p.capAfter(snap, edge)
 	res.Sources, res.counted = countSources(p.st, snap)
-	edited, entries := p.mirror.editedEntries()
-	res.Stale = append(res.Stale, staleFor(p.st, edited)...)
 	if err := p.settle(ctx, snap, &res); err != nil {
 		return err
 	}
-	p.mirror.mark(entries)
 	if snap.good {
 		p.mu.Lock()
 		p.health.LastGood = snap.at
 		p.mu.Unlock()
-		p.observe(ctx, snap)
 	}
 	return readErr
 }
@@ -86,7 +83,7 @@ func (p *Poller) load(ctx context.Context) error {
 	if p.loaded {
 		return nil
 	}
-	stored, err := p.cfg.Store.Load(ctx, p.cfg.Account)
+	stored, err := p.cfg.Store.Load(ctx, p.cfg.Account.Name)
 	if err != nil {
 		return err
 	}
@@ -117,8 +114,9 @@ func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (again map[stri
 
 // settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.
 func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
+	p.judge(ctx, snap, res)
 	res.Evidence = evidence(p.st, snap, res)
-	if err := p.save(ctx, res.Update); err != nil {
+	if err := p.save(ctx, res.PollUpdate); err != nil {
 		p.loaded = false
 		return &storeError{fmt.Errorf("save state: %w", err)}
 	}
@@ -126,17 +124,20 @@ func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	p.st.apply(snap, *res)
 	p.mu.Unlock()
 	if len(res.Events) > 0 {
-		p.cfg.Notifier.Notify(p.cfg.Account, res.Events)
+		p.cfg.Notifier.Notify(p.cfg.Account.Name, res.Events)
+	}
+	if len(res.Judged) > 0 {
+		p.cfg.Notifier.Redraw(p.cfg.Account.Name)
 	}
 	return nil
 }
 
 // save saves an update, unless it can wait.
-func (p *Poller) save(ctx context.Context, u Update) error {
-	if u.empty() && u.LastGood.Sub(p.st.saved).Abs() < saveEvery {
+func (p *Poller) save(ctx context.Context, u record.PollUpdate) error {
+	if u.Empty() && u.LastGood.Sub(p.st.saved).Abs() < saveEvery {
 		return nil
 	}
-	if err := p.cfg.Store.Save(ctx, p.cfg.Account, u); err != nil {
+	if err := p.cfg.Store.Save(ctx, p.cfg.Account.Name, u); err != nil {
 		return err
 	}
 	p.st.saved = u.LastGood
@@ -146,24 +147,75 @@ func (p *Poller) save(ctx context.Context, u Update) error {
 	return nil
 }
 
-// observe gives the observer what complete polls found since the last time.
-func (p *Poller) observe(ctx context.Context, snap snapshot) {
-	c := &p.st.changes
-	d := PollDelta{At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before))}
-	for id, before := range c.before {
-		if now, known := p.st.records[id]; known {
-			d.Changes = append(d.Changes, record.AttackDelta{Before: before, Now: now.attack})
-		}
+// judge notes what is to be judged, and adds to a complete poll's result what it means for what is in force: for changes
+// by all that came since the last poll that was judged, for attacks of which something was decided since, and where the
+// lists were edited.
+func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
+	c, d := &p.st.changes, decision{st: p.st, out: *res}
+	for _, id := range snap.changed {
+		c.note(id, p.st.records[id])
 	}
+	for id := range res.Attacks {
+		c.decided[id] = true
+	}
+	if !snap.good {
+		return
+	}
+	poll, found := p.toJudge(snap, d), record.Judged{}
+	err := delay.Try(p.cfg.Log, "judging mitigations", func() (err error) {
+		if p.cfg.Judge != nil {
+			found, err = p.cfg.Judge(ctx, poll)
+		}
+		return err
+	})
+	if err != nil {
+		p.cfg.Log.Error("judge mitigations", "err", err)
+		return
+	}
+	for id, others := range found.Others {
+		s := d.attack(id)
+		s.Others = others
+		res.Attacks[id] = s
+	}
+	res.Judged, res.Events, res.Stale = found.Changes, append(res.Events, found.Events...), append(res.Stale, found.Stale...)
+	c.listed = poll.ListsReadAt
 	c.before = map[string]*apiclient.Attack{} // one that was cleared takes as much memory as before
 	if c.whole = c.whole || snap.whole; c.whole {
 		c.last = snap.at
 	}
-	if p.cfg.Observer == nil {
-		return
+	maps.DeleteFunc(c.decided, func(id string, _ bool) bool {
+		pending := func(m record.Mitigation) bool { return m.Finding == record.NotYet }
+		return !poll.ListsReadAt.IsZero() && !slices.ContainsFunc(d.state(id).Others, pending)
+	})
+}
+
+// toJudge is what there is to judge.
+func (p *Poller) toJudge(snap snapshot, d decision) record.Poll {
+	c, settings := &p.st.changes, p.Settings()
+	poll := record.Poll{
+		Decided: c.decided, At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before)),
+		Entries: settings.Entries, Rules: settings.Rules, ListsReadAt: settings.At,
 	}
-	d.Settings = p.Settings()
-	p.cfg.Observer.Observe(ctx, p.cfg.Account, d)
+	for id, before := range c.before {
+		now := snap.records[id]
+		if known := p.st.records[id]; now == nil && known != nil {
+			now = known.attack
+		}
+		if now != nil {
+			poll.Changes = append(poll.Changes, record.AttackDelta{Before: before, Now: now})
+		}
+	}
+	ids := slices.Collect(maps.Keys(c.decided))
+	if settings.At.After(c.listed) {
+		ids = append(ids, p.st.ongoing()...)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if s := d.state(id); s.Notified && !s.Grouped() {
+			poll.Attacks = append(poll.Attacks, s)
+		}
+	}
+	return poll
 }
 
 // mutes reads once what is muted, when decide first needs it. Most polls find no event.
@@ -174,7 +226,7 @@ func (p *Poller) mutes(ctx context.Context) func(apiclient.Attack) bool {
 
 func (p *Poller) muted(ctx context.Context) func(apiclient.Attack) bool {
 	if p.cfg.Preferences != nil {
-		muted, err := p.cfg.Preferences.Muted(ctx, p.cfg.Account)
+		muted, err := p.cfg.Preferences.Muted(ctx, p.cfg.Account.Name)
 		if err == nil {
 			return muted
 		}
@@ -219,7 +271,7 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 		return
 	}
 	h := p.health
-	least := max(outageAfter*p.cfg.Interval, leastOutage)
+	least := max(outageAfter*p.cfg.Account.PollInterval, leastOutage)
 	if kind == apiclient.Unauthenticated || kind == apiclient.Forbidden { // for good, until a person fixes it
 		least = leastOutage
 	}
@@ -231,7 +283,7 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 		facts.LastGood = p.st.lastGood
 	}
 	events := []record.Event{p.cfg.accountEvent(record.APIUnreachable, h.Since.UnixMilli(), p.cfg.Clock.Now().UTC(), facts)}
-	p.alarm(ctx, Update{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events})
+	p.alarm(ctx, record.PollUpdate{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events})
 }
 
 // notifyForeign notifies once a day that any answer held records of other clients.
@@ -244,19 +296,19 @@ func (p *Poller) notifyForeign(ctx context.Context) {
 	p.foreign = n
 	if day := now.Unix() / (24 * 60 * 60); day != p.alarmed {
 		e := p.cfg.accountEvent(record.ForeignRecords, day, now, record.ForeignFacts{Records: n})
-		if p.alarm(ctx, Update{LastGood: p.st.lastGood, Events: []record.Event{e}}) {
+		if p.alarm(ctx, record.PollUpdate{LastGood: p.st.lastGood, Events: []record.Event{e}}) {
 			p.alarmed = day
 		}
 	}
 }
 
 // alarm saves events of the account as a whole and has people notified, and reports whether it could.
-func (p *Poller) alarm(ctx context.Context, u Update) bool {
+func (p *Poller) alarm(ctx context.Context, u record.PollUpdate) bool {
 	if err := p.save(ctx, u); err != nil {
 		p.loaded = false
 		p.cfg.Log.Error("what is wrong can't be saved yet, so no one is notified", "err", err)
 		return false
 	}
-	p.cfg.Notifier.Notify(p.cfg.Account, u.Events)
+	p.cfg.Notifier.Notify(p.cfg.Account.Name, u.Events)
 	return true
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -37,8 +38,8 @@ func TestFirstStart(t *testing.T) {
 	for i := range 20 {
 		a.add(fmt.Sprintf("now:%d", i), time.Duration(i)*time.Second)
 	}
-	p := poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log,
-		Routes: []poller.Route{{Match: poller.Match{Kind: poller.KindAttack}, Channel: "C1", Mention: "S0ONCALL"}, {Mention: "S0ONCALL"}}})
+	a.routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{config.KindAttack}}, Channel: "C1", Mention: "S0ONCALL"}, {Mention: "S0ONCALL"}}
+	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
 	events := a.store.takeEvents()
 	require.Len(t, events, 21)

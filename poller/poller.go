@@ -37,18 +37,13 @@ type Poller struct {
 
 // New makes a poller, which does nothing yet.
 func New(cfg Config) *Poller {
-	cfg.Interval = cmp.Or(cfg.Interval, DefaultInterval)
-	cfg.Lookback = cmp.Or(cfg.Lookback, DefaultLookback)
-	cfg.OngoingFor = cmp.Or(cfg.OngoingFor, DefaultOngoingFor)
 	cfg.Limits = cmp.Or(cfg.Limits, defaultLimits())
-	cfg.Log = cmp.Or(cfg.Log, slog.Default()).With("account", cfg.Account)
+	cfg.Log = cmp.Or(cfg.Log, slog.Default()).With("account", cfg.Account.Name)
 	if cfg.Clock == nil {
-		cfg.Clock = clock.New().Service(cfg.Account)
+		cfg.Clock = clock.New().Service(cfg.Account.Name)
 	}
-	if cfg.Routes == nil {
-		cfg.Routes = DefaultRoutes(cfg.Channel)
-	}
-	return &Poller{cfg: cfg, mirror: newMirror(&cfg), first: make(chan struct{}), st: newState(cfg.OngoingFor)}
+	cfg.routes = cfg.Account.InForce()
+	return &Poller{cfg: cfg, mirror: newMirror(&cfg), first: make(chan struct{}), st: newState(cfg.Account.OngoingFor)}
 }
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the
@@ -96,15 +91,15 @@ func (p *Poller) tried() {
 func (p *Poller) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loaded, p.st, p.health, p.failures, p.causes = false, newState(p.cfg.OngoingFor), Health{}, 0, nil
+	p.loaded, p.st, p.health, p.failures, p.causes = false, newState(p.cfg.Account.OngoingFor), Health{}, 0, nil
 	p.first = make(chan struct{})
 	p.mirror.reset()
 }
 
 // pause is the time to the next poll. Its jitter keeps the accounts of one process from polling in step.
 func (p *Poller) pause(failures int) time.Duration {
-	longest := min(4*p.cfg.Interval, max(time.Minute, p.cfg.Interval))
-	return spread(delay.Backoff(max(failures-outageAfter-1, 0), p.cfg.Interval, longest))
+	longest := min(4*p.cfg.Account.PollInterval, max(time.Minute, p.cfg.Account.PollInterval))
+	return spread(delay.Backoff(max(failures-outageAfter-1, 0), p.cfg.Account.PollInterval, longest))
 }
 
 // WithPager returns the attacks that have a pager, as the store holds them. ok is false as long as they aren't known.

@@ -27,7 +27,7 @@ type reader struct {
 func (r *reader) read(ctx context.Context) (snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*r.cfg.Limits.Time) // attacks have their own limit: this one is for incidents, which are all read
 	defer cancel()
-	r.snap.from = r.snap.at.Add(-r.cfg.Lookback)
+	r.snap.from = r.snap.at.Add(-r.cfg.Account.Lookback)
 	if err := r.readNewest(ctx); err != nil {
 		return r.snap, fmt.Errorf("read attacks: %w", err)
 	}
@@ -150,7 +150,7 @@ func (r *reader) floods(page []apiclient.Attack) bool {
 			unknown++
 		}
 	}
-	return r.cfg.Storm.Over > 0 && !r.st.lastGood.IsZero() && unknown > r.cfg.Storm.Over
+	return r.cfg.Account.Storm.Over > 0 && !r.st.lastGood.IsZero() && unknown > r.cfg.Account.Storm.Over
 }
 
 // readIncidents reads them all.

@@ -11,7 +11,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // emptied is an account whose store was emptied and filled again from these cards.
@@ -21,7 +20,7 @@ func emptied(t *testing.T, began time.Duration, cards ...record.CardMetadata) *a
 	for _, c := range cards {
 		shown[c.AttackID] = rebuild.Attack(c, noon)
 	}
-	a.store.state["acme"] = poller.State{LastGood: noon, Attacks: shown, FirstStart: noon.Add(began)}
+	a.store.state["acme"] = record.PollState{LastGood: noon, Attacks: shown, FirstStart: noon.Add(began)}
 	return a
 }
 
@@ -124,7 +123,7 @@ func TestRunBeginsWithWhatTheStoreHolds(t *testing.T) {
 		}
 		reign()
 		require.Equal(t, []string{"first start ", "new attack x:1"}, a.store.takeNames())
-		a.store.state["acme"] = poller.State{LastGood: time.Now(), Attacks: map[string]record.AttackState{"x:1": rebuild.Attack(cardOf("x:1"), time.Now())}}
+		a.store.state["acme"] = record.PollState{LastGood: time.Now(), Attacks: map[string]record.AttackState{"x:1": rebuild.Attack(cardOf("x:1"), time.Now())}}
 		reign()
 		require.Equal(t, []string{"grew x:1"}, a.store.takeNames())
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/config"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -35,21 +35,21 @@ func unknownHits(a *apiclient.Attack)         { a.Hits = apiclient.Figure{} }
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	all := Match{Kind: KindAttack, Types: []string{"xss", "sqli"}, Apps: []int{4, -1}, Hosts: []string{"a.example", "b.example"}, Status: []apiclient.Status{"partly"}, Severities: []record.Severity{"critical", "high"}, MinHits: 30}
-	require.Equal(t, "kind attack, type xss or sqli, application 4 or -1, host a.example or b.example, status partly, severity critical or high, min_hits 30", all.String())
-	require.Equal(t, "everything", Match{}.String())
-	routes := []Route{
-		{Match: Match{Kind: KindIncident}}, {Match: Match{Types: []string{"xss"}}}, {Match: Match{Apps: []int{9}}}, {Match: Match{Hosts: []string{"a.example"}}},
-		{Match: Match{Status: []apiclient.Status{apiclient.StatusBlocked}}}, {Match: Match{Severities: []record.Severity{record.SeverityLow}}}, {Match: Match{MinHits: 101}}, {Channel: "C1"}, {Channel: "C2"},
+	all := config.Match{Kind: config.OneOrMore{config.KindAttack}, Type: config.OneOrMore{"xss", "sqli"}, Application: config.OneOrMore{"4", "-1"}, Host: config.OneOrMore{"a.example", "b.example"}, Status: config.OneOrMore{"partly"}, Severity: config.OneOrMore{"critical", "high"}, MinHits: 30}
+	require.Equal(t, "kind attack, type xss or sqli, application 4 or -1, host a.example or b.example, status partly, severity critical or high, min_hits 30", (&config.Account{}).MatchText(all))
+	require.Equal(t, "everything", (&config.Account{}).MatchText(config.Match{}))
+	routes := []config.Route{
+		{Match: config.Match{Kind: config.OneOrMore{config.KindIncident}}}, {Match: config.Match{Type: config.OneOrMore{"xss"}}}, {Match: config.Match{Application: config.OneOrMore{"9"}}}, {Match: config.Match{Host: config.OneOrMore{"a.example"}}},
+		{Match: config.Match{Status: config.OneOrMore{"blocked"}}}, {Match: config.Match{Severity: config.OneOrMore{"low"}}}, {Match: config.Match{MinHits: 101}}, {Channel: "C1"}, {Channel: "C2"},
 	}
 	var why []string
-	for _, tried := range Explain(routes, sqli()) {
+	for _, tried := range Explain(&config.Account{Routes: routes}, sqli()) {
 		why = append(why, tried.Mismatch)
 	}
 	require.Equal(t, []string{"kind", "type", "application", "host", "status", "severity", "min_hits", ""}, why)
-	require.Empty(t, Explain(nil, sqli()))
-	tried := Explain([]Route{{Match: Match{Kind: KindAttack}}}, sqli(vuln("8")))
-	require.Equal(t, []TriedRoute{{Route{Match: Match{Kind: KindAttack}}, "kind"}}, tried)
+	require.Empty(t, Explain(&config.Account{Routes: []config.Route{}}, sqli()))
+	tried := Explain(&config.Account{Routes: []config.Route{{Match: config.Match{Kind: config.OneOrMore{config.KindAttack}}}}}, sqli(vuln("8")))
+	require.Equal(t, []TriedRoute{{config.Route{Match: config.Match{Kind: config.OneOrMore{config.KindAttack}}}, "kind"}}, tried)
 }
 
 func TestRoutes(t *testing.T) {
@@ -59,7 +59,7 @@ func TestRoutes(t *testing.T) {
 	}
 	host := func(a *apiclient.Attack) { a.Domain = "Shop.Example.com" }
 	for name, tt := range map[string]struct {
-		routes []Route
+		routes []config.Route
 		attack apiclient.Attack
 		want   string // channel; "": none
 	}{
@@ -70,17 +70,17 @@ func TestRoutes(t *testing.T) {
 		"few hits":                {attack: sqli(hits(29))},
 		"hits unknown":            {attack: sqli(unknownHits), want: "C0"},
 		"fully blocked":           {attack: sqli(status("blocked"))},
-		"no routes":               {routes: []Route{}, attack: sqli(vuln("8"))},
-		"first match wins":        {routes: []Route{{Match: Match{Kind: KindIncident}, Channel: "C1"}, {Channel: "C2"}, {Channel: "C3"}}, attack: sqli(), want: "C2"},
-		"attacks only":            {routes: []Route{{Match: Match{Kind: KindAttack}}}, attack: sqli(vuln("8"))},
-		"type":                    {routes: []Route{{Match: Match{Types: []string{"xss"}}}, {Match: Match{Types: []string{"rce", "sqli"}}, Channel: "C1"}}, attack: sqli(), want: "C1"},
-		"application":             {routes: []Route{{Match: Match{Apps: []int{4}}}, {Match: Match{Apps: []int{-1, 5}}, Channel: "C1"}}, attack: sqli(app(-1)), want: "C1"},
-		"application unknown":     {routes: []Route{{Match: Match{Apps: []int{0}}}}, attack: sqli()},
-		"host, whatever its case": {routes: []Route{{Match: Match{Hosts: []string{"example.com"}}}, {Match: Match{Hosts: []string{"shop.example.COM"}}, Channel: "C1"}}, attack: sqli(host), want: "C1"},
+		"no routes":               {routes: []config.Route{}, attack: sqli(vuln("8"))},
+		"first match wins":        {routes: []config.Route{{Match: config.Match{Kind: config.OneOrMore{config.KindIncident}}, Channel: "C1"}, {Channel: "C2"}, {Channel: "C3"}}, attack: sqli(), want: "C2"},
+		"attacks only":            {routes: []config.Route{{Match: config.Match{Kind: config.OneOrMore{config.KindAttack}}}}, attack: sqli(vuln("8"))},
+		"type":                    {routes: []config.Route{{Match: config.Match{Type: config.OneOrMore{"xss"}}}, {Match: config.Match{Type: config.OneOrMore{"rce", "sqli"}}, Channel: "C1"}}, attack: sqli(), want: "C1"},
+		"application":             {routes: []config.Route{{Match: config.Match{Application: config.OneOrMore{"4"}}}, {Match: config.Match{Application: config.OneOrMore{"-1", "5"}}, Channel: "C1"}}, attack: sqli(app(-1)), want: "C1"},
+		"application unknown":     {routes: []config.Route{{Match: config.Match{Application: config.OneOrMore{"0"}}}}, attack: sqli()},
+		"host, whatever its case": {routes: []config.Route{{Match: config.Match{Host: config.OneOrMore{"example.com"}}}, {Match: config.Match{Host: config.OneOrMore{"shop.example.COM"}}, Channel: "C1"}}, attack: sqli(host), want: "C1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, routed := New(Config{Channel: "C0", Routes: tt.routes}).cfg.route(tt.attack)
+			r, routed := New(Config{Account: &config.Account{Channel: "C0", Routes: tt.routes}}).cfg.route(tt.attack)
 			require.Equal(t, tt.want != "", routed)
 			require.Equal(t, tt.want, r.Channel)
 		})

@@ -208,7 +208,9 @@ func TestRunIsAskedMeanwhile(t *testing.T) {
 	for i := range 20 {
 		a.add(fmt.Sprintf("x:%02d", i), 0)
 	}
-	p := poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Log: a.log, Interval: time.Millisecond})
+	account := accountOf(a.name, "")
+	account.PollInterval = time.Millisecond
+	p := poller.New(poller.Config{Account: account, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Log: a.log})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- p.Run(ctx) }()

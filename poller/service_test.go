@@ -1,6 +1,7 @@
 package poller_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
 )
@@ -240,9 +244,10 @@ type account struct {
 	api      poller.API
 	log      *slog.Logger
 	muted    func(context.Context) (func(apiclient.Attack) bool, error) // nil: nothing is
-	observed func(context.Context, poller.PollDelta)                    // nil: nothing is
+	watch    *efficacy.Watch                                            // nil: nothing is judged
+	observed func(context.Context, record.Poll)                         // nil: nothing is
 	storm    storm.Config
-	routes   []poller.Route
+	routes   []config.Route
 	interval time.Duration
 	limits   poller.Limits
 }
@@ -269,11 +274,32 @@ func (a *account) Muted(ctx context.Context, _ string) (func(apiclient.Attack) b
 	return a.muted(ctx)
 }
 
-// Observe implements poller.Observer.
-func (a *account) Observe(ctx context.Context, _ string, d poller.PollDelta) {
+// judge is a poller.Judge.
+func (a *account) judge(ctx context.Context, p record.Poll) (record.Judged, error) {
 	if a.observed != nil {
-		a.observed(ctx, d)
+		a.observed(ctx, p)
 	}
+	if a.watch == nil {
+		return record.Judged{}, nil
+	}
+	return a.watch.Judge(ctx, p)
+}
+
+// nothingDone is an account of which wafbot has changed nothing.
+type nothingDone struct{}
+
+func (nothingDone) Changes(context.Context, string) ([]record.Change, error) { return nil, nil }
+func (nothingDone) Efficacy(context.Context, string) (map[string]record.Efficacy, error) {
+	return nil, nil
+}
+
+func (nothingDone) AccountContext(context.Context, string) (record.AccountContext, error) {
+	return record.AccountContext{}, nil
+}
+
+// judges has what is in force be judged, as the bot does.
+func (a *account) judges() {
+	a.watch = efficacy.NewWatch(&config.Account{Name: a.name, OngoingFor: 15 * time.Minute}, nothingDone{}, 0)
 }
 
 // at sets the service's clock to some time after noon.
@@ -292,5 +318,17 @@ func (a *account) Now() time.Time {
 
 // start is a poller as after a start of the process: it knows what the store holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes, Interval: a.interval, Limits: a.limits})
+	account := accountOf(a.name, "C0")
+	account.Storm, account.Routes, account.PollInterval = a.storm.Storm, a.routes, cmp.Or(a.interval, account.PollInterval)
+	return poller.New(poller.Config{
+		Account: account, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Log: a.log, Preferences: a, Judge: a.judge,
+		StormEnds: a.storm.EndsAfter, Limits: a.limits,
+	})
+}
+
+// accountOf is an account with nothing but its defaults, in which no attacks are a storm.
+func accountOf(name, channel string) *config.Account {
+	account := config.DefaultAccount()
+	account.Name, account.Channel, account.Storm = name, channel, config.Storm{}
+	return &account
 }

@@ -153,7 +153,7 @@ func TestWhatTheListHides(t *testing.T) {
 			a.add(fmt.Sprintf("older:%d", i), 40*time.Hour)
 		}
 		a.asked("")
-		unfiltered := poller.New(poller.Config{Account: a.name, API: unfiltered{a.api}, Clock: a, Store: a.store, Notifier: a.store, Log: a.log})
+		unfiltered := poller.New(poller.Config{Account: accountOf(a.name, ""), API: unfiltered{a.api}, Clock: a, Store: a.store, Notifier: a.store, Log: a.log})
 		require.NoError(t, unfiltered.Poll(t.Context()))
 		require.Equal(t, []string{"new attack x:1"}, a.store.takeNames())
 		require.Len(t, a.asked(""), 1, "what is older is not read at all")

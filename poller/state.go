@@ -35,7 +35,7 @@ type state struct {
 	suppressed  map[string]bool            // attack ids whose events mutes suppressed in the last poll; after a start everything is read again
 	agenda      agenda                     // of the attacks that time alone can make events
 	sources     sourceCount                // in how many attacks each source is
-	changes     changeLog                  // that Config.Observer has yet to learn of
+	changes     changeLog                  // that Config.Judge has yet to learn of
 	sweepAt     time.Time                  // when everything is to be read again, on this machine's clock
 	incidentsAt time.Time                  // when all incidents were last read, likewise
 }
@@ -81,11 +81,13 @@ type sourceCount struct {
 	at     time.Time                            // on this machine's clock
 }
 
-// changeLog is what the observer has yet to learn of.
+// changeLog is what is yet to be judged.
 type changeLog struct {
-	before map[string]*apiclient.Attack // what records were before they changed, by id; nil: not known
-	last   time.Time                    // the last complete poll that it learned of, on this machine's clock; zero: none yet
-	whole  bool                         // all records were read since the start
+	before  map[string]*apiclient.Attack // what records were before they changed, by id; nil: not known
+	decided map[string]bool              // ids of attacks of which something was decided, or whose mitigations time alone judges
+	listed  time.Time                    // when the lists were read that were judged last
+	last    time.Time                    // the last complete poll that was judged, on this machine's clock; zero: none yet
+	whole   bool                         // all records were read since the start
 }
 
 // newState is a state of which nothing is known.
@@ -94,19 +96,22 @@ func newState(ongoingFor time.Duration) *state {
 		ongoingFor: ongoingFor, attacks: attackStates{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},
 		lastTries: map[netip.Addr]time.Time{}, stopped: map[string]*record.Stopped{},
 		storms: map[string]*grouping{}, suppressed: map[string]bool{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
-		changes: changeLog{before: map[string]*apiclient.Attack{}},
+		changes: changeLog{before: map[string]*apiclient.Attack{}, decided: map[string]bool{}},
 	}
 }
 
 // loaded is the state that goes on from what the store holds, which it empties: memory need not hold very many attacks twice. Everything is read again;
 // what no record shows is kept from before.
-func (st *state) loaded(stored State) *state {
+func (st *state) loaded(stored record.PollState) *state {
 	next := newState(st.ongoingFor)
 	next.lastTries, next.arrivals, next.incidentsAt = st.lastTries, st.arrivals, st.incidentsAt
 	next.lastGood, next.saved, next.firstStart, next.outage, next.cap = stored.LastGood, stored.LastGood, stored.FirstStart, stored.Outage, stored.Cap
 	next.withPager = map[string]bool{}
 	for id, s := range stored.Attacks {
 		delete(stored.Attacks, id)
+		if len(s.Others) > 0 {
+			next.changes.decided[id] = true
+		}
 		if next.attacks[id] = &s; s.Storm == nil {
 			next.see(id, &seenRecord{attack: &s.Attack, at: s.ObservedAt, stored: true}, false)
 			if st.suppressed[id] { // of others, that a flood pushed out, there is no record

@@ -3,6 +3,7 @@ package poller
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -26,7 +27,7 @@ type results struct {
 func (d *decision) stops() map[string]*record.Stopped {
 	r := results{bySource: map[netip.Addr][]denial{}}
 	for _, id := range d.snap.changed {
-		r.add(d.snap.records[id])
+		r.add(d.snap.records[id], d.st.records[id])
 	}
 	if len(r.bySource)+len(r.patches) == 0 {
 		return nil
@@ -48,12 +49,18 @@ func (d *decision) stops() map[string]*record.Stopped {
 	return all
 }
 
-func (r *results) add(a *apiclient.Attack) {
+// add takes a record in. A source that sent no more since it was read before was not stopped since.
+func (r *results) add(a *apiclient.Attack, before *seenRecord) {
 	switch a.Type {
 	case apiclient.TypeVirtualPatch:
 		r.patches = append(r.patches, a)
 	case apiclient.TypeBlockedSource:
 		for _, source := range a.Sources {
+			if before != nil && len(a.Sources) > 1 && slices.ContainsFunc(before.attack.Sources, func(was apiclient.Source) bool {
+				return was.IP == source.IP && was.Hits.Known && source.Hits.Known && was.Hits.N >= source.Hits.N
+			}) {
+				continue
+			}
 			r.bySource[source.IP] = append(r.bySource[source.IP], denial{a, source.Hits})
 		}
 	}

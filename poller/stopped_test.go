@@ -9,9 +9,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // result is a record of a mitigation at work against the attacks of these tests: its hits began with the second of that many minutes after noon.
@@ -27,10 +28,12 @@ func (a *account) says(denied string) headline.State {
 	if s.Stopped != nil {
 		stopped = *s.Stopped
 	}
-	return headline.Of(headline.Facts{Quiet: s.Quiet, Situation: call.Situation{
-		Account: &call.Account{OngoingFor: 15 * time.Minute}, ID: "a1", Attack: s.Attack, Paused: s.Paused, Stopped: stopped, ResumedAt: s.ResumedAt, Severity: s.Severity,
+	now := call.Situation{
+		Account: &config.Account{OngoingFor: 15 * time.Minute}, ID: "a1", Attack: s.Attack, Paused: s.Paused, Stopped: stopped, ResumedAt: s.ResumedAt, Severity: s.Severity,
 		Entries: []apiclient.IPRule{entry}, Now: a.now(), ListsReadAt: a.now(),
-	}}).State
+	}
+	now.Others = efficacy.Others(now, 0)
+	return headline.Of(headline.Facts{Quiet: s.Quiet, Situation: now}).State
 }
 
 // An admin denies a country in the service's console. wafbot made no change, and the card follows what is observed all the same.
@@ -89,7 +92,7 @@ func TestWhatAPatchOfOthersStops(t *testing.T) {
 func TestAnAttackThatResumes(t *testing.T) {
 	t.Parallel()
 	a, _ := watching(t)
-	a.routes = []poller.Route{{Mention: "S0ONCALL"}}
+	a.routes = []config.Route{{Mention: "S0ONCALL"}}
 	p := a.start()
 	a.store.takeEvents()
 	a.add("x:1", -time.Second)

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // fakeStore keeps updates whole or not at all, as JSON, and refuses an event that comes a second time. It is the notifier too:
@@ -21,7 +20,7 @@ type fakeStore struct {
 	t  testing.TB
 	mu sync.Mutex
 
-	state    map[string]poller.State
+	state    map[string]record.PollState
 	kept     map[string]record.Evidence // by attack id
 	gone     []record.Outage
 	events   []record.Event
@@ -35,7 +34,7 @@ type fakeStore struct {
 }
 
 func newStore(t testing.TB) *fakeStore {
-	return &fakeStore{t: t, state: map[string]poller.State{}, kept: map[string]record.Evidence{}, ids: map[string]bool{}}
+	return &fakeStore{t: t, state: map[string]record.PollState{}, kept: map[string]record.Evidence{}, ids: map[string]bool{}}
 }
 
 var errAway = errors.New("connection refused")
@@ -53,17 +52,17 @@ func (m *fakeStore) fails(write bool) (before, after bool) {
 	return m.broken(write)
 }
 
-func (m *fakeStore) Load(ctx context.Context, account string) (poller.State, error) {
+func (m *fakeStore) Load(ctx context.Context, account string) (record.PollState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.loads++
 	if before, after := m.fails(false); before || after {
-		return poller.State{}, errAway
+		return record.PollState{}, errAway
 	}
 	return copied(m.t, m.state[account]), ctx.Err()
 }
 
-func (m *fakeStore) Save(ctx context.Context, account string, u poller.Update) error {
+func (m *fakeStore) Save(ctx context.Context, account string, u record.PollUpdate) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, after := m.fails(true)
@@ -106,7 +105,7 @@ func (m *fakeStore) Save(ctx context.Context, account string, u poller.Update) e
 	if u.Cap != nil {
 		s.Cap = *u.Cap
 	}
-	m.state[account] = poller.State{LastGood: u.LastGood, Attacks: shown, Outage: s.Outage, Cap: s.Cap}
+	m.state[account] = record.PollState{LastGood: u.LastGood, Attacks: shown, Outage: s.Outage, Cap: s.Cap}
 	m.events = append(m.events, u.Events...)
 	m.redraw = append(m.redraw, u.Stale...)
 	if u.Sources != nil {
@@ -126,6 +125,8 @@ func (m *fakeStore) Notify(_ string, events []record.Event) {
 	}
 	m.notified = append(m.notified, events...)
 }
+
+func (m *fakeStore) Redraw(string) {}
 
 // takeNames returns the events saved since the last time, as "kind id", without those of outages: tests of other things leap over hours.
 func (m *fakeStore) takeNames() []string {

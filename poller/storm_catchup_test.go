@@ -11,16 +11,16 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/rebuild"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
 func TestAFirstStartInAStorm(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
-	a.routes = []poller.Route{{Mention: "S0ONCALL", PageAfter: time.Minute}}
+	a.storm = storm.Config{Storm: config.Storm{Over: 3, In: time.Minute}, EndsAfter: 10 * time.Minute}
+	a.routes = []config.Route{{Mention: "S0ONCALL", Page: &config.Page{After: time.Minute}}}
 	a.addMany("x", 250)
 	a.addMany("i", 2, incident)
 	a.add("old", time.Hour)
@@ -103,7 +103,7 @@ func TestARebuiltStorm(t *testing.T) {
 			b.at(2 * time.Minute)
 			at := noon.Add(2 * time.Minute)
 			rebuilt := rebuild.Attack(record.CardMetadata{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
-			b.store.state["acme"] = poller.State{LastGood: at, Attacks: map[string]record.AttackState{id: rebuilt}}
+			b.store.state["acme"] = record.PollState{LastGood: at, Attacks: map[string]record.AttackState{id: rebuilt}}
 			b.addMany("x", tt.ongoing)
 			p := b.start()
 			require.Equal(t, tt.want, stormPoll(t, b, p, 2*time.Minute))

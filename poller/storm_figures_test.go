@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
 func TestAStormsFigures(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)
-	a.routes = []poller.Route{{}}
+	a.routes = []config.Route{{}}
 	p := a.start()
 	a.addMany("a", 6, blocked, func(r *attackRecord) { r.sources = []string{"198.51.100.23", "192.0.2.1"} })
 	a.add("b:00", time.Minute, func(r *attackRecord) {
@@ -131,7 +131,10 @@ func TestAStormThatIsOnlyStillTrying(t *testing.T) {
 func TestOnlyTheStormsCardIsRedrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, _ := running(t, func(a *account) { a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute} })
+		a, _ := running(t, func(a *account) {
+			a.judges()
+			a.storm = storm.Config{Storm: config.Storm{Over: 3, In: time.Minute}, EndsAfter: 10 * time.Minute}
+		})
 		a.addMany("x", 5, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })
 		after(2 * time.Minute)
 		storm := storms(a)[0].Attack.ID

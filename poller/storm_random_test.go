@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
@@ -59,8 +59,8 @@ func TestEachAttackIsNotifiedOnceInStorms(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		a := newAccount(t)
-		a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 3 * time.Minute}
-		a.routes = []poller.Route{{Match: poller.Match{Kind: poller.KindIncident}, Channel: "C1"}, {Match: poller.Match{Types: []string{"xss"}}, Channel: "C2"}, {}}
+		a.storm = storm.Config{Storm: config.Storm{Over: 3, In: time.Minute}, EndsAfter: 3 * time.Minute}
+		a.routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{config.KindIncident}}, Channel: "C1"}, {Match: config.Match{Type: config.OneOrMore{"xss"}}, Channel: "C2"}, {}}
 		muted := false
 		a.muted = func(context.Context) (func(apiclient.Attack) bool, error) {
 			return func(one apiclient.Attack) bool { return muted && one.Type == "xss" }, nil

@@ -23,8 +23,8 @@ func (d *decision) group() {
 			counts[e.Channel]++
 		}
 	}
-	batch.Arrivals = d.st.arrivals.Add(d.snap.at, batch.Incidents, counts, d.cfg.Storm)
-	if d.cfg.Storm.Over == 0 {
+	batch.Arrivals = d.st.arrivals.Add(d.snap.at, batch.Incidents, counts, d.cfg.storm())
+	if d.cfg.Account.Storm.Over == 0 {
 		return
 	}
 	for channel, events := range singles {
@@ -42,7 +42,7 @@ func (d *decision) group() {
 }
 
 func (d *decision) stormPoll() storm.Poll {
-	return storm.Poll{Config: d.cfg.Storm, At: d.snap.at, CatchingUp: d.st.lastGood.IsZero() || d.gap(), Storms: d.st.stormStates()}
+	return storm.Poll{Config: d.cfg.storm(), At: d.snap.at, CatchingUp: d.st.lastGood.IsZero() || d.gap(), Storms: d.st.stormStates()}
 }
 
 // judgeGrouped judges an attack that shows only in a storm's card. It gets a card of its own when it becomes an incident, and
@@ -197,7 +197,7 @@ func (d *decision) members(id string) (all []storm.Member) {
 			now.Attack, s = *read, &now
 		}
 		if s.StormID == id {
-			all = append(all, storm.Member{AttackState: s, OnlyTrying: d.st.onlyTrying(s.Attack, d.snap.at, d.snap.tries), Window: s.Window(d.cfg.OngoingFor), Route: d.cfg.routeIndex(s.Attack)})
+			all = append(all, storm.Member{AttackState: s, OnlyTrying: d.st.onlyTrying(s.Attack, d.snap.at, d.snap.tries), Window: s.Window(d.cfg.Account.OngoingFor), Route: d.cfg.routeIndex(s.Attack)})
 		}
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
@@ -18,7 +19,7 @@ import (
 // stormy is an account that is watched, in which more than three attacks in a minute are a storm.
 func stormy(t *testing.T) (*account, *poller.Poller) {
 	a := newAccount(t)
-	a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
+	a.storm = storm.Config{Storm: config.Storm{Over: 3, In: time.Minute}, EndsAfter: 10 * time.Minute}
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
 	require.Equal(t, []string{"first start "}, a.store.takeNames())
@@ -121,7 +122,7 @@ func TestAStormBeginsGroupsAndEnds(t *testing.T) {
 func TestAStormGetsWorseAsOne(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)
-	a.routes = []poller.Route{{Mention: "S0ONCALL", PageAfter: 5 * time.Minute}}
+	a.routes = []config.Route{{Mention: "S0ONCALL", Page: &config.Page{After: 5 * time.Minute}}}
 	p := a.start()
 	a.addMany("x", 5, blocked)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
@@ -145,7 +146,7 @@ func TestAStormGetsWorseAsOne(t *testing.T) {
 func TestAStormCallsNoMoreOftenThanAnAttack(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)
-	a.routes, a.storm.EndsAfter = []poller.Route{{Match: poller.Match{Types: []string{"xss"}}}, {Mention: "S0ONCALL"}}, time.Hour
+	a.routes, a.storm.EndsAfter = []config.Route{{Match: config.Match{Type: config.OneOrMore{"xss"}}}, {Mention: "S0ONCALL"}}, time.Hour
 	p := a.start()
 	worse := func(after time.Duration, hits int) record.Event {
 		a.change("x:00", func(r *attackRecord) { r.hits = hits })
@@ -166,7 +167,7 @@ func TestAStormCallsNoMoreOftenThanAnAttack(t *testing.T) {
 func TestAGroupedAttackBecomesAnIncident(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)
-	a.routes = []poller.Route{{Match: poller.Match{Kind: poller.KindIncident}, Channel: "C1", Mention: "S0ONCALL", PageAfter: time.Minute}, {}}
+	a.routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{config.KindIncident}}, Channel: "C1", Mention: "S0ONCALL", Page: &config.Page{After: time.Minute}}, {}}
 	p := a.start()
 	a.addMany("x", 5, blocked)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
@@ -221,8 +222,8 @@ func TestAfterItsStormAnAttackHasEventsAgain(t *testing.T) {
 func TestAStormInEachChannel(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)
-	xss := poller.Route{Match: poller.Match{Types: []string{"xss"}}, Channel: "C1"}
-	a.routes = []poller.Route{xss, {Match: poller.Match{MinHits: 10}}}
+	xss := config.Route{Match: config.Match{Type: config.OneOrMore{"xss"}}, Channel: "C1"}
+	a.routes = []config.Route{xss, {Match: config.Match{MinHits: 10}}}
 	m := &mutes{}
 	m.set("m:00", "m:01")
 	a.muted = m.read

@@ -9,12 +9,13 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // FirstStart is the message after an account's first poll.
-func FirstStart(a *call.Account, first record.FirstStartFacts, p policy.Policy, whoMay text.Text) Message {
+func FirstStart(a *config.Account, first record.FirstStartFacts, p policy.Policy, whoMay text.Text) Message {
 	lines := []text.Text{
 		text.Lead("wafbot watches "+a.Name, " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.Duration(a.Lookback)),
 		text.New("It is ", p.Describe()),
@@ -44,7 +45,7 @@ func goingOn(first record.FirstStartFacts) string {
 }
 
 // Unreachable says that the WAF API can't be read, why, and how to fix it.
-func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
+func Unreachable(a *config.Account, f record.UnreachableFacts) Message {
 	lines := []text.Text{
 		text.Lead("WAF API unreachable: wafbot can't see "+a.Name, " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
 	}
@@ -62,7 +63,7 @@ func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
 }
 
 // MonitoringGap says from when to when an account was not monitored, why, and what happened meanwhile.
-func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
+func MonitoringGap(a *config.Account, f record.GapFacts, now time.Time) Message {
 	what, why, over, long := "wafbot wasn't watching "+a.Name, "", ". It watches again", f.To.Sub(f.From)
 	if f.Why != "" {
 		what, why, over = "wafbot couldn't see "+a.Name, ": "+f.Why, ". It sees again"
@@ -88,7 +89,7 @@ func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
 }
 
 // gapLines lists the first attacks of so many, and counts the others.
-func gapLines(a *call.Account, title string, first []apiclient.Attack, count int) []text.Text {
+func gapLines(a *config.Account, title string, first []apiclient.Attack, count int) []text.Text {
 	if count == 0 {
 		return nil
 	}
@@ -115,7 +116,7 @@ func timeOr(t time.Time) any {
 }
 
 // PagerUnreachable says that a pager can't be called, so that its reader pages by other means.
-func PagerUnreachable(a *call.Account, fault record.PagerFault) Message {
+func PagerUnreachable(a *config.Account, fault record.PagerFault) Message {
 	why := fmt.Sprintf("%s (route %s)", fault.Why, fault.Route)
 	lines := []text.Text{
 		text.Lead("The pager of "+a.Name+" can't be called: no page is sent", ". Why: ", text.Sanitize(why, 2*text.MaxPath)),
@@ -127,7 +128,7 @@ func PagerUnreachable(a *call.Account, fault record.PagerFault) Message {
 }
 
 // ForeignRecords says that the service answers with records of other clients, and what wafbot makes of them.
-func ForeignRecords(a *call.Account, came record.ForeignFacts) Message {
+func ForeignRecords(a *config.Account, came record.ForeignFacts) Message {
 	what := "The WAF API answers for " + a.Name + " with records of other clients"
 	lines := []text.Text{
 		text.Lead(what, ": ", came.Records, " so far. They are left out, nothing is changed because of them, and ",
@@ -173,7 +174,7 @@ func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 }
 
 // TestCard is a card of a drill. It can't be mistaken for an attack's card.
-func TestCard(a *call.Account, d record.Drill, card int) Message {
+func TestCard(a *config.Account, d record.Drill, card int) Message {
 	c, asker := d.Cards[card], text.Field(d.By.Name)
 	notice := "Test card: nothing happened. " + asker + " tests whether a card is acknowledged"
 	state := text.New("Press ", text.Bold("Acknowledge"), ", as you would if this were an attack")

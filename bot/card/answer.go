@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -135,7 +136,7 @@ func partsMessage(res call.Result) Message {
 }
 
 // Summary is a hand-over's message. Its notification says how much goes on and what is in force.
-func Summary(a *call.Account, res call.Result) Message {
+func Summary(a *config.Account, res call.Result) Message {
 	s, _ := res.Data.(report.Summary)
 	ongoing, inForce := fmt.Sprintf("%d going on", len(s.Ongoing)), fmt.Sprintf("%d in force", len(s.InForce))
 	if s.Fault != "" {

@@ -25,7 +25,7 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 		return notified(requestNotice(q, now), decidedLines(q, now))
 	}
 	lines := []text.Text{text.Lead("APPROVAL NEEDED: " + text.Sanitize(q.Does, maxAskedLine)), askedBy(q), needsTwo(q)}
-	lines = append(append(lines, reachAndWarnings(q)...), describe.Deciders(q, p.Approvers))
+	lines = append(append(lines, reachAndWarnings(q)...), describe.Deciders(q, p.Approval.Approvers))
 	small := text.New(text.Code(q.ID), " · asked ", q.At)
 	buttons := advice.Decide(q)
 	if override := describe.OverrideOffer(q, now); override != nil {
@@ -126,7 +126,7 @@ func overrideReason(q record.ApprovalRequest) text.Text {
 func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	lines, calls := []text.Text{describe.Approval(q, now)}, q.Asker.ID
 	if q.State == record.RequestOverridden {
-		calls = p.Approvers
+		calls = p.Approval.Approvers
 		acted := " used OVERRIDE"
 		if q.Outcome == "failed" {
 			acted = " tried OVERRIDE"

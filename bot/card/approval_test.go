@@ -8,14 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // policy is one with a way out.
 func wayOut() policy.Policy {
-	return policy.Policy{
-		Changes: policy.ChangesOn, Approvers: "S0LEADS", ApprovalTimeout: 15 * time.Minute, OverrideAfter: 5 * time.Minute,
-	}
+	return policy.Policy{Policy: config.Policy{
+		Changes:  config.ChangesOn,
+		Approval: config.Approval{Approvers: "S0LEADS", Timeout: 15 * time.Minute, OverrideAfter: 5 * time.Minute},
+	}}
 }
 
 // waiting is a request of two minutes ago.
@@ -25,8 +27,8 @@ func waiting() record.ApprovalRequest {
 		ID: "r7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.0.0/20", "country:FR"}}.With("for", "4h"),
 		Does: "Deny 203.0.0.0/20, country:FR everywhere for 4 h", AttackID: "ak7q2m9xw", Role: record.Responder, Asker: anna(), Reason: "they all come from there",
 		Needs: []record.ApprovalReason{
-			{What: policy.ApproveBroad, Why: "203.0.0.0/20 is wider than /24"},
-			{What: policy.ApproveBroad, Why: "country:FR is broad: it hits everybody there, and wafbot sees attacks, never visitors"},
+			{What: config.ApproveBroad, Why: "203.0.0.0/20 is wider than /24"},
+			{What: config.ApproveBroad, Why: "country:FR is broad: it hits everybody there, and wafbot sees attacks, never visitors"},
 		},
 		At: at, Until: at.Add(15 * time.Minute), OverrideAt: at.Add(5 * time.Minute), State: record.RequestWaiting, Revision: 1,
 		Reach:    []string{"203.0.0.0/20 is 4,096 addresses, everywhere"},

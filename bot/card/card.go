@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -55,7 +56,7 @@ func (m Message) Options() []slack.MsgOption {
 // Render draws a card: what happens, what was done, what can be done.
 func Render(c Card) Message {
 	if c.Situation.Account == nil {
-		c.Situation.Account = &call.Account{}
+		c.Situation.Account = &config.Account{}
 	}
 	if c.Situation.Storm != nil {
 		return c.storm()

@@ -20,6 +20,7 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -44,19 +45,19 @@ func injection() apiclient.Attack {
 
 // live is a policy under which changes are made and no denial is renewed.
 func live() policy.Policy {
-	p := policy.Defaults()
-	p.Changes, p.Renew = policy.ChangesOn, 0
+	p := policy.Policy{Policy: config.DefaultPolicy()}
+	p.Changes, p.RenewWhileActive = config.ChangesOn, 0
 	return p
 }
 
 func situation(a apiclient.Attack) call.Situation {
-	account := &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}}}
+	account := &config.Account{Name: "acme", Applications: map[int]config.Application{4: {Name: "Shop"}}}
 	guards := live()
 	guards.Sources = named("our CDN", "192.0.2.0/24")
 	return call.Situation{
 		Account: account, Policy: guards, ID: record.AttackID("acme", a.ID), Attack: a, ListsReadAt: now.Add(-30 * time.Second), Now: now,
 		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
-			{Type: "equal", Value: "4", Point: []any{"instance"}},
+			{Type: "equal", Value: "4", Point: apiclient.Part{"instance"}},
 		}}},
 	}
 }
@@ -161,8 +162,8 @@ func situations() map[string]Card {
 	edit("reposted", "incident", func(c *Card) { c.Reposted = true })
 	edit("reposted-uneditable", "incident", func(c *Card) { c.Reposted, c.Uneditable = true, true })
 	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
-	edit("dry-run", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun })
-	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff })
+	edit("dry-run", "incident", func(c *Card) { c.Situation.Policy.Changes = config.ChangesDryRun })
+	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = config.ChangesOff })
 	edit("allowlisted", "incident", func(c *Card) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
@@ -176,7 +177,7 @@ func situations() map[string]Card {
 		c.Situation.Policy = c.Situation.Policy.With([]record.Protected{{Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "branch office", By: anna()}})
 	})
 	edit("only-watches", "attack", func(c *Card) {
-		c.Situation.Account = &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Legacy", CannotBlock: true}}}
+		c.Situation.Account = &config.Account{Name: "acme", Applications: map[int]config.Application{4: {Name: "Legacy", CanBlock: new(bool)}}}
 	})
 	edit("denied-and-patched", "incident", func(c *Card) {
 		c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied(), patched()}
@@ -304,7 +305,7 @@ func hostile(text string) Card {
 		Situation: situation(a), FiguresAt: now, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Triage: hostileTriage(text),
 	}
 	s := &c.Situation
-	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]call.Application{4: {Name: text}}
+	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]config.Application{4: {Name: text}}
 	s.Policy.Sources = named(text, "198.51.100.0/24")
 	s.Rules[0].Mode = text
 	s.Entries = []apiclient.IPRule{{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Reason: text, Author: text}}
@@ -362,8 +363,8 @@ func golden(t *testing.T, file, got string) {
 }
 
 // named is a policy's source of one range.
-func named(name, ranges string) func() []policy.Source {
-	return func() []policy.Source {
-		return []policy.Source{{Name: name, Ranges: []netip.Prefix{netip.MustParsePrefix(ranges)}}}
+func named(name, ranges string) func() []config.Source {
+	return func() []config.Source {
+		return []config.Source{{Name: name, Ranges: []netip.Prefix{netip.MustParsePrefix(ranges)}, Cards: true}}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -137,7 +138,7 @@ func MitigationEnding(ch record.Change, who, attack string, now time.Time) Messa
 }
 
 // EndOverdue says that a change still holds although its end has passed.
-func EndOverdue(a *call.Account, ch record.Change, who string, now time.Time) Message {
+func EndOverdue(a *config.Account, ch record.Change, who string, now time.Time) Message {
 	return Lines(mentioning(change.OverdueLines(a, ch, now), who, a.Ops()), nil)
 }
 

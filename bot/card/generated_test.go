@@ -12,11 +12,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/headline"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -46,8 +45,8 @@ func generated(t *rapid.T) Card {
 	c.Situation = situation(a)
 	s := &c.Situation
 	account := rapid.SampledFrom([]string{"acme", "acme-production-europe-west"}).Draw(t, "account")
-	s.Account = &call.Account{Name: account, Applications: map[int]call.Application{4: {Name: long.Draw(t, "application"), CannotBlock: rarely("can't block")}}}
-	s.Policy.Changes = rapid.SampledFrom([]string{policy.ChangesOn, policy.ChangesOn, policy.ChangesDryRun, policy.ChangesOff}).Draw(t, "changes")
+	s.Account = &config.Account{Name: account, Applications: map[int]config.Application{4: {Name: long.Draw(t, "application"), CanBlock: new(!rarely("can't block"))}}}
+	s.Policy.Changes = rapid.SampledFrom([]string{config.ChangesOn, config.ChangesOn, config.ChangesDryRun, config.ChangesOff}).Draw(t, "changes")
 	for i, source := range a.Sources {
 		list := rapid.SampledFrom([]string{"", "", apiclient.ListDeny, apiclient.ListAllow}).Draw(t, "list")
 		e := apiclient.IPRule{ID: int64(i), List: list, Kind: apiclient.KindRange, Subnet: netip.PrefixFrom(source.IP, source.IP.BitLen()), Author: long.Draw(t, "author")}
@@ -145,8 +144,8 @@ func requireHelps(t require.TestingT, c Card, line string) {
 	if !slices.Contains([]string{"deny", "patch", "mode"}, verb) {
 		return
 	}
-	require.NotEqual(t, policy.ChangesOff, s.Policy.ChangesNow())
-	require.False(t, s.Account.Applications[4].CannotBlock, "nothing is blocked there")
+	require.NotEqual(t, config.ChangesOff, s.Policy.ChangesNow())
+	require.False(t, s.Account.Applications[4].CannotBlock(), "nothing is blocked there")
 	require.NotEqual(t, apiclient.StatusBlocked, s.Attack.Status(), "all is blocked")
 	require.False(t, c.unreachable())
 	switch verb {

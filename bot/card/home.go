@@ -6,8 +6,8 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -49,7 +49,7 @@ func Renumber(blocks []slack.Block) []slack.Block {
 const maxNamed = 10
 
 // Roles lists who has which role; show draws an id. A mention notifies in a channel, and not in a Home tab.
-func Roles(r policy.Roles, show func(id string) text.Text) text.Text {
+func Roles(r config.Policy, show func(id string) text.Text) text.Text {
 	words := text.New("")
 	for _, role := range []struct {
 		name string

@@ -21,6 +21,7 @@ import (
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -60,8 +61,9 @@ func burning(change func(a *apiclient.Attack), owner *record.Owner) call.AttackR
 // quietly is an account on which nothing goes on.
 func quietly() report.Overview {
 	of := acme()
-	of.OngoingFor, of.Policy.Changes = 15*time.Minute, policy.ChangesOn
-	return report.Overview{Account: "acme", Of: of, Now: now, Role: record.Responder, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
+	of.OngoingFor = 15 * time.Minute
+	p := policy.Policy{Policy: config.Policy{Changes: config.ChangesOn}}
+	return report.Overview{Account: "acme", Of: of, Policy: p, Now: now, Role: record.Responder, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
 }
 
 func busily() report.Overview {
@@ -115,7 +117,7 @@ func homes() map[string][]slack.Block {
 			h.Accounts[0].Storms = []call.StormRow{{ID: c.Situation.ID, Account: "acme", Attack: c.Situation.Attack, Storm: *c.Situation.Storm, Card: "https://sandbox.slack.com/archives/C0WAF0001/p1795230000000200"}}
 		})),
 		"viewer":  Home(home(func(h *report.Home) { busy(h); h.Accounts[0].Role = record.Viewer })),
-		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Accounts[0].Of.Policy.Changes = policy.ChangesDryRun })),
+		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Accounts[0].Policy.Changes = config.ChangesDryRun })),
 		"one-unreachable": Home(home(func(h *report.Home) {
 			h.Accounts, h.Trouble = []report.Overview{busily(), unreachably()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),

@@ -26,6 +26,7 @@ import (
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/record"
@@ -121,7 +122,7 @@ func hostileDrawn(words string) map[string]func() []any {
 			return []any{Course(c.Situation, nil)}
 		},
 		"FirstStart": func() []any {
-			return []any{FirstStart(acme(), record.FirstStartFacts{}, policy.Policy{}, Roles(policy.Roles{Admins: []string{words}}, func(id string) text.Text { return text.New(text.User(id)) }))}
+			return []any{FirstStart(acme(), record.FirstStartFacts{}, policy.Policy{}, Roles(config.Policy{Admins: []string{words}}, func(id string) text.Text { return text.New(text.User(id)) }))}
 		},
 		"Worse": func() []any {
 			return []any{Worse(acme(), event), Worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}})}

@@ -33,7 +33,7 @@ const (
 const maxDoes = 64
 
 // madeBy is who made a mitigation.
-func madeBy(m efficacy.Mitigation) string {
+func madeBy(m record.Mitigation) string {
 	by := text.Sanitize(m.By, maxName)
 	switch {
 	case m.Change != "":
@@ -88,7 +88,7 @@ func (c Card) done() (all []mitigation) {
 }
 
 // seen says what is seen of a mitigation.
-func seen(s call.Situation, m efficacy.Mitigation) (sign, says string) {
+func seen(s call.Situation, m record.Mitigation) (sign, says string) {
 	stopped := text.Number(m.Stopped) + "+ stopped"
 	i := record.IndexChange(s.Changes, m.Change)
 	if i >= 0 && s.Changes[i].Unseeable() != "" {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -69,15 +69,15 @@ func shapes() map[string]Card {
 	card("everything long", func(c *Card) {
 		a := &c.Situation.Attack
 		a.Sources[0].IP, a.Type, a.BlockStatus = wide, "mass_assignment_of_attributes_in_json", "Partially Blocked"
-		c.Situation.Account.Applications = map[int]call.Application{4: {Name: "Customer portal of the northern region"}}
+		c.Situation.Account.Applications = map[int]config.Application{4: {Name: "Customer portal of the northern region"}}
 		c.Situation.Policy.Sources = named("pen test of the northern region", "2001:db8::/32")
 		c.Triage.Owner, c.Late, c.Quiet = &record.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
 	})
 	for name, change := range map[string]func(c *Card){
 		"acknowledged": func(c *Card) { c.Triage = annasTriage() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasTriage(), true },
 		"notified late": func(c *Card) { c.Late = 4 * time.Minute },
-		"dry-run":       func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun },
-		"no changes":    func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff },
+		"dry-run":       func(c *Card) { c.Situation.Policy.Changes = config.ChangesDryRun },
+		"no changes":    func(c *Card) { c.Situation.Policy.Changes = config.ChangesOff },
 		"denied":        func(c *Card) { c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied()} },
 		"muted": func(c *Card) {
 			c.Situation.Attack.VulnID = ""

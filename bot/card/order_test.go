@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/internal/config"
 )
 
 // shutOut is an entry by which a user denies a range.
@@ -24,6 +25,7 @@ func shutOut(of string) apiclient.IPRule {
 // ownDenied has a user deny the own CDN.
 func ownDenied(c *Card) {
 	c.Situation.Entries = append(c.Situation.Entries, shutOut("192.0.2.0/24"))
+	c.Situation.Others = efficacy.Others(c.Situation, 0)
 }
 
 // Customers who are shut out matter more than the attack: it is the first thing on the card, with the first button.
@@ -39,7 +41,7 @@ func TestWhatIsOwnAndDeniedStandsFirst(t *testing.T) {
 		require.NotContains(t, m.plain("/waf"), "never denies it", name)
 	}
 	off := situations()["own-cdn-denied"]
-	off.Situation.Policy.Changes = policy.ChangesOff
+	off.Situation.Policy.Changes = config.ChangesOff
 	require.NotContains(t, labelsOf(Render(off)), "End deny of our CDN")
 	require.Contains(t, Render(off).plain("/waf"), "in the service's console")
 }

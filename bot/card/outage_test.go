@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-func acme() *call.Account {
-	return &call.Account{Name: "acme", Lookback: 24 * time.Hour, ConsoleURL: "https://console.example.com", Applications: map[int]call.Application{4: {Name: "Shop"}}}
+func acme() *config.Account {
+	return &config.Account{Name: "acme", Lookback: 24 * time.Hour, ConsoleURL: "https://console.example.com", Applications: map[int]config.Application{4: {Name: "Shop"}}}
 }
 
 func outageMessages() map[string]Message {
@@ -93,7 +93,7 @@ func TestOpsAreMentioned(t *testing.T) {
 	} {
 		require.NotContains(t, rendered(t, msg), "S0OPS", name)
 	}
-	a.OpsMention, a.RouteMention = "", "S0FIRST"
+	a.OpsMention, a.Routes = "", []config.Route{{}, {Mention: "S0FIRST"}, {Mention: "S0NEXT"}}
 	require.Contains(t, rendered(t, Unreachable(a, record.UnreachableFacts{})), "<!subteam^S0FIRST>", "else whom a route mentions")
 	a.OpsMention = "U0ANN"
 	require.Equal(t, 1, strings.Count(rendered(t, EndOverdue(a, late, "U0ANN", now)), "<@U0ANN>"), "once")
@@ -109,7 +109,7 @@ func rendered(t *testing.T, msg Message) string {
 // switched is a mode that should have returned five minutes ago.
 func switched() record.Change {
 	rule := func(id int64, mode string) *apiclient.Rule {
-		return &apiclient.Rule{ID: id, Type: apiclient.RuleMode, Mode: mode, Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: []any{"instance"}}}}
+		return &apiclient.Rule{ID: id, Type: apiclient.RuleMode, Mode: mode, Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: apiclient.Part{"instance"}}}}
 	}
 	return record.Change{
 		ID: "cm8t2wq1z", Account: "acme", Line: record.Line{Name: "mode", Words: []string{"4", "block"}}, Does: "Switch Shop to block for 2 h", Actor: anna(),

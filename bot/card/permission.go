@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -23,7 +23,7 @@ const (
 )
 
 // PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can fix it, what is due meanwhile.
-func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
+func PermissionLost(a *config.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
 	head := mentioning([]text.Text{text.Lead("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name, " since ", t.Since, " (", t.Status, ")")}, a.Ops())
 	if !t.GoesOn() {
 		head = []text.Text{text.New("Over since ", t.Until, ": wafbot had lost its WAF permission on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
@@ -57,7 +57,7 @@ func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.C
 }
 
 // permissionNotice is the notification. What was not done stands last, because the end is cut.
-func permissionNotice(a *call.Account, t record.PermissionLoss) string {
+func permissionNotice(a *config.Account, t record.PermissionLoss) string {
 	what := t.Cannot() + " on " + a.Name
 	if len(t.Lacks) > 1 {
 		what = "change " + a.Name // the message lists what
@@ -74,7 +74,7 @@ func permissionNotice(a *call.Account, t record.PermissionLoss) string {
 }
 
 // refusedLines say what was not done, and the steps to do by hand.
-func refusedLines(a *call.Account, r record.RefusedChange, changes []record.Change, now time.Time) []text.Text {
+func refusedLines(a *config.Account, r record.RefusedChange, changes []record.Change, now time.Time) []text.Text {
 	what := "NOT done: "
 	if r.Half {
 		what = "Only partly done: "
@@ -94,7 +94,7 @@ func refusedLines(a *call.Account, r record.RefusedChange, changes []record.Chan
 }
 
 // dueLines list what wafbot would have to end meanwhile.
-func dueLines(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
+func dueLines(a *config.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
 	due := change.DueMeanwhile(t, changes, now)
 	for _, ch := range due[:min(maxDue, len(due))] {
 		lines = append(lines, change.DueLine(a, ch, now))
@@ -106,7 +106,7 @@ func dueLines(a *call.Account, t record.PermissionLoss, changes []record.Change,
 }
 
 // PermissionBack says that the service takes changes again.
-func PermissionBack(a *call.Account, t record.PermissionLoss) Message {
+func PermissionBack(a *config.Account, t record.PermissionLoss) Message {
 	lines := []text.Text{text.Lead("wafbot can change "+a.Name+" again", " since ", t.Until)}
 	for _, r := range t.Refused {
 		next := "Ask again if it is still wanted"

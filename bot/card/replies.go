@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -29,7 +30,7 @@ func Course(s call.Situation, course []record.HitPoint) Message {
 }
 
 // Worse is the reply under a card when its attack got worse or resumed. It mentions whom the route names.
-func Worse(a *call.Account, n record.Event) Message {
+func Worse(a *config.Account, n record.Event) Message {
 	c := n.Changed()
 	id, hits := record.AttackID(a.Name, c.Attack.ID), c.Attack.Hits.String()+" hits"
 	lead, what, about := "WORSE, ", text.Lead("It got worse: ", describe.StatusName(c.Attack), ", ", hits), describe.Attack(a, c.Attack, n.At)
@@ -57,7 +58,7 @@ func Worse(a *call.Account, n record.Event) Message {
 }
 
 // MovedLine says where an attack's card is now.
-func MovedLine(a *call.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
+func MovedLine(a *config.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
 	what := text.Lead("Storm")
 	if shown.Storm == nil {
 		what = text.Lead(describe.KindName(shown.Attack), " · ", describe.TypeName(shown.Attack.Type))
@@ -66,7 +67,7 @@ func MovedLine(a *call.Account, attack string, shown record.AttackState, to reco
 }
 
 // Moved replaces a card that has a successor.
-func Moved(a *call.Account, attack string, line text.Text) Message {
+func Moved(a *config.Account, attack string, line text.Text) Message {
 	msg := Lines([]text.Text{line}, nil)
 	payload := accountMeta(a.Name)
 	payload["attack"] = text.Sanitize(attack, maxMeta)

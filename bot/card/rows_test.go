@@ -19,8 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 )
 
@@ -71,8 +70,8 @@ func TestTheLongestCardsAreShort(t *testing.T) {
 				a.SourceCount, a.Hits = known(4_123), known(123_456_789)
 			})
 			s := &c.Situation
-			s.Account = &call.Account{Name: long, Applications: map[int]call.Application{4: {Name: long}}}
-			s.Policy.Changes, s.Policy.Sources = policy.ChangesDryRun, named(long, "2001:db8::/32")
+			s.Account = &config.Account{Name: long, Applications: map[int]config.Application{4: {Name: long}}}
+			s.Policy.Changes, s.Policy.Sources = config.ChangesDryRun, named(long, "2001:db8::/32")
 			c.SharedChannel, c.Quiet = true, quiet
 			c.Triage = annasTriage()
 			c.Triage.Owner.Name = long

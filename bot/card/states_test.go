@@ -12,6 +12,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -58,6 +59,7 @@ func stateCards() map[string]Card {
 		c.Situation.Attack.Sources, c.Situation.Attack.SourceCount = c.Situation.Attack.Sources[:1], known(1)
 		c.Situation.Attack.Last = since
 		c.Situation.Stopped.Sources = map[netip.Addr]record.Tally{c.Situation.Attack.Sources[0].IP: {N: 40, First: since, Last: now}}
+		c.Situation.Others = efficacy.Others(c.Situation, 0)
 		is(headline.Mitigated, since)(c)
 	})
 	add("deny-not-working", incident(), func(c *Card) {

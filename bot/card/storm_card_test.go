@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -74,7 +73,7 @@ func storms() map[string]Card {
 		"storm-no-source": stormCard(manySources),
 		"storm-one-path":  stormCard(onePath),
 		"storm-several-apps": stormCard(func(c *Card, s *record.Storm) {
-			c.Situation.Account.Applications[7] = call.Application{Name: "Legacy", CannotBlock: true}
+			c.Situation.Account.Applications[7] = config.Application{Name: "Legacy", CanBlock: new(bool)}
 			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain, s.AppCount = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, "", 3
 			s.Incidents = 2
 		}),
@@ -128,8 +127,8 @@ func storms() map[string]Card {
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
 		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
-		"storm-dry-run":     stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesDryRun }),
-		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesOff }),
+		"storm-dry-run":     stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = config.ChangesDryRun }),
+		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = config.ChangesOff }),
 		"storm-own-cdn": stormCard(func(c *Card, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
 		}),

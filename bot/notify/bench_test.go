@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -47,7 +47,7 @@ func postAll(b *testing.B, waiting int) time.Duration {
 	n := New(Config{
 		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: quick{}}}),
 		Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
-		Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
+		Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
 	})
 	ctx, stop := context.WithCancel(b.Context())
 	var owns sync.WaitGroup

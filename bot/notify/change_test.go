@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -70,7 +70,7 @@ func TestAnEventThatIsStoredAgainIsTakenOff(t *testing.T) {
 		box := &outbox{change: ch, events: map[string]record.Event{e.ID: e}}
 		b := New(Config{
 			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Stores: stores(box),
-			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
+			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -87,7 +87,7 @@ func TestWhomAFailureMentions(t *testing.T) {
 	t.Parallel()
 	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
 	settled := func() Post {
-		f := facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}}
+		f := facts{account: Account{Account: &config.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}}
 		return changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, f).posts[0]
 	}
 	made := settled()
@@ -112,7 +112,7 @@ func TestFewRenewalsAreSaid(t *testing.T) {
 	said := func(length time.Duration, by record.Actor) (n int) {
 		for now := at.Add(length); !now.After(at.Add(4 * time.Hour)); now = now.Add(length) {
 			renewed := record.Change{ID: "c1", At: at, Until: now.Add(length)}
-			f := facts{change: record.Change{ID: "c2", Extends: "c1", Actor: by, State: record.StateDone, At: now}, extended: renewed, account: Account{Account: &call.Account{Name: "acme"}}}
+			f := facts{change: record.Change{ID: "c2", Extends: "c1", Actor: by, State: record.StateDone, At: now}, extended: renewed, account: Account{Account: &config.Account{Name: "acme"}}}
 			n += len(changeSettled(record.Event{}, record.ChangeFacts{}, f).posts)
 		}
 		return n
@@ -179,7 +179,7 @@ func TestWhoHearsOfWhatFailed(t *testing.T) {
 		n := New(Config{
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: slack}}),
 			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
-			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1", OpsMention: c.ops, RouteMention: "S0FIRST"}}},
+			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1", OpsMention: c.ops, Routes: []config.Route{{Mention: "S0FIRST"}}}}},
 		})
 		require.NoError(t, n.handle(t.Context(), record.Event{ID: "e1", Account: "acme", Kind: c.kind, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}), c.name)
 		hears := []string{}

@@ -25,7 +25,7 @@ const emitAgain = time.Second
 // knows what was delivered.
 func (n *Notifier) runSummaries(ctx context.Context, account string) {
 	a, ok := n.account(account)
-	if !ok || a.Summary == nil {
+	if !ok || a.Summary.At == "" {
 		return
 	}
 	var last time.Time

@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -20,7 +21,7 @@ type loader struct{ cfg Config }
 
 // facts are those that are known without reading.
 func (l loader) facts(a Account, attack string) facts {
-	f := facts{account: a, policy: a.Policy, runbooks: l.cfg.Runbooks, now: l.cfg.Clocks.ServiceNow(a.Name), attack: attack}
+	f := facts{account: a, policy: a.Guards, runbooks: l.cfg.Runbooks, now: l.cfg.Clocks.ServiceNow(a.Name), attack: attack}
 	if a.Settings != nil {
 		f.settings = a.Settings()
 	}
@@ -104,7 +105,7 @@ func (l loader) beginCard(ctx context.Context, e record.Event, f *facts) (err er
 
 // shared reports whether another account has cards in the channel, too.
 func (l loader) shared(a Account, channel string) bool {
-	return slices.ContainsFunc(l.cfg.Accounts, func(other Account) bool { return other.Name != a.Name && slices.Contains(other.Channels, channel) })
+	return slices.ContainsFunc(l.cfg.Accounts, func(other Account) bool { return other.Name != a.Name && slices.Contains(other.Channels(), channel) })
 }
 
 func (f *facts) showAttack(e record.Event) {
@@ -138,12 +139,12 @@ func (l loader) loadTriage(ctx context.Context, e record.Event, f *facts) (err e
 // loadRoles shows users and user groups by name, which mentions no one; by id alone those that Slack doesn't name.
 func (l loader) loadRoles(ctx context.Context, _ record.Event, f *facts) error {
 	groups := map[string]slackconn.Group{}
-	if len(f.account.Roles.Groups()) > 0 {
+	if len(policy.Groups(f.account.Policy)) > 0 {
 		if all, err := l.cfg.Slack.UserGroups(ctx); err == nil {
 			groups = all
 		}
 	}
-	f.roles = card.Roles(f.account.Roles, func(id string) text.Text {
+	f.roles = card.Roles(f.account.Policy, func(id string) text.Text {
 		if card.IsID(id, "S") {
 			if g, known := groups[id]; known {
 				return text.New("user group @", text.Field(g.Handle))

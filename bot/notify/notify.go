@@ -14,7 +14,9 @@ import (
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
@@ -23,20 +25,13 @@ import (
 
 // Account is one tenant, as its cards and messages need it.
 type Account struct {
-	*call.Account
+	*config.Account
 
-	Channels []string               // that its cards may be in
-	Summary  Summary                // when it is handed over; nil: never
+	Guards   policy.Policy          // its policy as it holds now
 	Settings func() poller.Settings // lists and rules as last read; nil: never
 	Health   func() poller.Health   // nil: not polled here
 	// Page has the pager of a test card called, or the call resolved; nil: the account isn't paged for here.
 	Page func(ctx context.Context, page record.Page) error
-}
-
-// Summary says at which hours an account is handed over.
-type Summary interface {
-	// Around are the last hour up to now, and the next one.
-	Around(now time.Time) (last, next time.Time)
 }
 
 // Runner carries out what the clock asks for; *commands.Runner is one.

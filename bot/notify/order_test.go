@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // drawnFacts are those of a card that was posted then, of an attack that gets through.
 func drawnFacts(posted time.Time, change ...func(*facts)) facts {
 	f := facts{
-		account: Account{Account: &call.Account{Name: "acme"}}, now: now, attack: "a1", posted: posted,
+		account: Account{Account: &config.Account{Name: "acme"}}, now: now, attack: "a1", posted: posted,
 		shown: record.AttackState{Attack: apiclient.Attack{ID: "x:1", Type: "sqli", BlockStatus: "monitored", First: posted, Last: now, Hits: apiclient.Known(100)}, Notified: true},
 	}
 	for _, c := range change {

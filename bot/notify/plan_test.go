@@ -12,7 +12,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/poller"
@@ -104,7 +104,7 @@ func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 			e.Channel = row.channel
 		}
 		f := row.facts
-		f.account, f.now, f.attack = Account{Account: &call.Account{Name: "acme", Channel: "C0"}, Page: func(context.Context, record.Page) error { return nil }}, now, record.AttackID("acme", "x:1")
+		f.account, f.now, f.attack = Account{Account: &config.Account{Name: "acme", Channel: "C0"}, Page: func(context.Context, record.Page) error { return nil }}, now, record.AttackID("acme", "x:1")
 		p, err := n.handlers[row.kind].plan(e, f)
 		require.NoError(t, err, row.name)
 		require.Equal(t, row.want, p.all(), row.name)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -183,7 +183,7 @@ func owningWith(t *testing.T, refuses func(channel, text string) string, configu
 		s := &choosy{refuses: refuses, began: time.Now()}
 		cfg := Config{
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
-			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
+			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
 		}
 		configure(&cfg)
 		n := New(cfg)

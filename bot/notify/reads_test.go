@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -49,7 +49,7 @@ func TestAReplyReadsOneChangeAndARedrawAllOnce(t *testing.T) {
 	n := New(Config{
 		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: slack}}),
 		Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
-		Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
+		Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
 	})
 	settled := record.Event{ID: "c1:done", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}
 	require.NoError(t, n.handle(t.Context(), settled))

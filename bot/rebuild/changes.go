@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -27,7 +27,7 @@ type Service struct {
 
 // Changes puts an account's changes together from the last message about each and from what stands at the service. The
 // reasons of its entries name the change that made them. Only the messages say what stood there before an entry.
-func Changes(a *call.Account, posted []record.Change, at Service, now time.Time) (k Known) {
+func Changes(a *config.Account, posted []record.Change, at Service, now time.Time) (k Known) {
 	made := map[string][]apiclient.IPRule{}
 	for _, e := range at.Entries {
 		if id, ok := change.NamedIn(e.Reason); ok {

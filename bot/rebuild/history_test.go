@@ -23,6 +23,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -87,7 +88,7 @@ func (a *archive) RoundTrip(r *http.Request) (*http.Response, error) {
 // rebuild reads C1 and C2 as acme.
 func (a *archive) rebuild(log io.Writer) *Rebuild {
 	return &Rebuild{found: newFound(), known: map[string]bool{}, Config: Config{
-		Account: &call.Account{Name: "acme", Channel: "C1"}, Channels: []string{"C1", "C2"}, Clocks: clock.New(),
+		Account: &config.Account{Name: "acme", Channel: "C1"}, Channels: []string{"C1", "C2"}, Clocks: clock.New(),
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}),
 		Show:  func(_, progress string) { a.shown = progress }, Log: slog.New(slog.NewTextHandler(log, nil)),
 	}}
@@ -128,7 +129,7 @@ var now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
 func incident() card.Card {
 	a := apiclient.Attack{ID: "attacks_production_5_202611_v_1:aZ_1", Type: "sqli", Hits: apiclient.Known(1530), BlockStatus: "monitored", VulnID: "812", Last: now}
 	return card.Card{
-		Situation: call.Situation{Account: &call.Account{Name: "acme"}, ID: record.AttackID("acme", a.ID), Attack: a, Now: now},
+		Situation: call.Situation{Account: &config.Account{Name: "acme"}, ID: record.AttackID("acme", a.ID), Attack: a, Now: now},
 		Mention:   "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
 	}
 }
@@ -143,7 +144,7 @@ func cardMeta(change ...func(c *card.Card)) map[string]any {
 
 // worseMeta is what a reply under the card of an attack that got worse carries.
 func worseMeta(a apiclient.Attack) map[string]any {
-	return card.Worse(&call.Account{Name: "acme"}, record.Event{At: now, Payload: record.AttackChanged{Attack: a}}).Metadata.EventPayload
+	return card.Worse(&config.Account{Name: "acme"}, record.Event{At: now, Payload: record.AttackChanged{Attack: a}}).Metadata.EventPayload
 }
 
 // denied is a change, patched another one with a rule of its own.

@@ -18,8 +18,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -28,7 +29,7 @@ import (
 
 // Config is whose state begins, and what it is rebuilt from.
 type Config struct {
-	Account  *call.Account
+	Account  *config.Account
 	Channels []string      // that its routes name; the first is the one for notices
 	Back     time.Duration // how far channels are read back
 	Settle   time.Duration // how long a message of a dying replica can still arrive at Slack
@@ -176,7 +177,7 @@ func (r *Rebuild) state(epoch string, known Known, noLists bool) store.Rebuilt {
 		return b
 	}
 	b := r.cards()
-	b.Epoch, b.Changes, b.Delivered = epoch, known.Changes, r.found.delivered
+	b.Epoch, b.Changes, b.Delivered = epoch, change.Scheduled(known.Changes...), r.found.delivered
 	cards, inForce := map[string]int{}, map[string]int{}
 	for _, c := range b.Cards {
 		cards[c.Channel]++

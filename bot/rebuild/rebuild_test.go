@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -21,7 +21,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func rebuilt(f found, entries []apiclient.IPRule, noLists bool, posted ...record.Change) store.Rebuilt {
 	time.Sleep(time.Until(noon)) // in a bubble
 	r := &Rebuild{found: f, Config: Config{
-		Account: &call.Account{Name: "acme", Channel: "C1"}, Channels: []string{"C1", "C2"}, Clocks: clock.New(),
+		Account: &config.Account{Name: "acme", Channel: "C1"}, Channels: []string{"C1", "C2"}, Clocks: clock.New(),
 	}}
 	return r.state("1 e", Changes(r.Account, posted, Service{Entries: entries}, noon), noLists)
 }

@@ -150,7 +150,7 @@ func BenchmarkUndoAtOnce(b *testing.B) {
 		took.add(time.Since(begun))
 	})
 	left := s.patches(b)
-	point := []any{"header", "HOST"}
+	point := apiclient.Part{"header", "HOST"}
 	patch := apiclient.Rule{
 		Type: apiclient.RulePatch, AttackType: "sqli", Point: apiclient.Point{{"uri"}},
 		Conditions: []apiclient.Condition{{Type: "iequal", Point: point, Value: "shop.example.com"}},

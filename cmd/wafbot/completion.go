@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/verb"
+	"github.com/wafbot/wafbot/internal/config"
 )
 
 // shellScripts ask the program itself, so that they say what this version knows.
@@ -207,7 +208,7 @@ func valueChoices(arg call.Arg, prefix string) (all []choice) {
 	if arg.Options == nil {
 		return nil
 	}
-	for _, o := range arg.Options(&call.Call{Policy: policy.Defaults()}) {
+	for _, o := range arg.Options(&call.Call{Policy: policy.Policy{Policy: config.DefaultPolicy()}}) {
 		all = append(all, choice{prefix + o.Value, o.Label})
 	}
 	return all

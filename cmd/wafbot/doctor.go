@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/wafbot/wafbot/internal/doctor"
+	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 )
 
 // doctorCmd checks whether everything that the bot needs is there.

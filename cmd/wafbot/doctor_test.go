@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/doctor"
+	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 )
 
 func TestDoctorAtTheTerminal(t *testing.T) {

@@ -128,9 +128,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	watch("clocks", a.watchClocks)
 	watch("accounts", a.lookout.watchAccounts)
 	again(p.living, "beats", func(ctx context.Context) error {
-		err := a.store.Replicas.Beat(ctx)
-		a.explain(ctx, err)
-		return err
+		return a.explain(ctx, a.store.Replicas.Beat(ctx))
 	})
 	g.Go(func() error {
 		defer close(shared)

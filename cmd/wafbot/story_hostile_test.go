@@ -80,7 +80,7 @@ func (w *world) hostileService() {
 		require.NoError(w.t, err)
 		_, err = others.CreateRule(w.t.Context(), apiclient.Rule{
 			Type: apiclient.RuleRegex, AttackType: "scanner", Regex: "x" + special.ReplaceAllString(text, "."), Comment: "x" + other, Point: apiclient.Point{{"header", "X" + text}},
-			Conditions: []apiclient.Condition{{Type: "equal", Value: text, Point: []any{"header", "HOST"}}, {Type: "regex", Value: special.ReplaceAllString(other, "."), Point: []any{"uri"}}},
+			Conditions: []apiclient.Condition{{Type: "equal", Value: text, Point: apiclient.Part{"header", "HOST"}}, {Type: "regex", Value: special.ReplaceAllString(other, "."), Point: apiclient.Part{"uri"}}},
 		})
 		require.NoError(w.t, err)
 	}

@@ -42,7 +42,7 @@ func newPagerDuty(w *world) *pagerDuty {
 		p.called <- e.Action + " " + e.Key
 	}))
 	w.t.Cleanup(p.Close)
-	page := &config.Page{Name: "oncall", URL: apiclient.Secret(p.URL + "/v2/enqueue?routing_key=R0UT1NG"), Format: "pagerduty", After: 300 * time.Millisecond, WebhookSecret: pagerSecret}
+	page := &config.Page{Name: "oncall", URL: apiclient.Secret(p.URL + "/v2/enqueue?routing_key=R0UT1NG"), Kind: "pagerduty", After: 300 * time.Millisecond, WebhookSecret: pagerSecret}
 	w.cfg.Accounts[0].Routes = []config.Route{{Page: page}}
 	return p
 }

@@ -65,7 +65,7 @@ func (h *hook) next() webhookCall {
 
 // paging gives acme routes with a pager that is called for what is unacknowledged after a time.
 func (w *world) paging(address, format string, after time.Duration) {
-	page := &config.Page{URL: apiclient.Secret(address), Format: format, After: after}
+	page := &config.Page{URL: apiclient.Secret(address), Kind: format, After: after}
 	w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page}, {Match: config.Match{MinHits: 30}, Page: page}}
 }
 
@@ -146,7 +146,7 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		w, tickets, phone := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t), newHook(t)
 		page := func(h *hook) *config.Page {
-			return &config.Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}
+			return &config.Page{URL: apiclient.Secret(h.URL), Kind: "json", After: time.Second}
 		}
 		w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page(phone)}, {Page: page(tickets)}}
 		w.start()

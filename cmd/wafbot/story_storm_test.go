@@ -110,7 +110,7 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 	storyOver(t, eitherWay(), func(w *world) {
 		h := newHook(w.t)
 		hooks.Store(w, h)
-		w.cfg.Accounts[0].Routes = []config.Route{{Page: &config.Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Page: &config.Page{URL: apiclient.Secret(h.URL), Kind: "json", After: time.Second}}}
 	}, func(t *testing.T, w *world) {
 		found, _ := hooks.Load(w)
 		h := found.(*hook)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -77,14 +76,14 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 // What is the owner's is never denied: by the configuration, by a file that changes under the running bot, or by an admin's word; live, and when
 // only shown what would be sent.
 func TestOwnCDNIsNeverDenied(t *testing.T) {
-	for _, changes := range []string{policy.ChangesDryRun, policy.ChangesOn} {
+	for _, changes := range []string{config.ChangesDryRun, config.ChangesOn} {
 		t.Run(changes, func(t *testing.T) {
 			named := func(w *world) {
 				file := filepath.Join(w.t.TempDir(), "office.txt")
 				w.cfg.Policy.Changes = changes
 				putInPlace(t, file, "198.51.100.32\n", time.Now().Add(-time.Hour))
-				office := config.Source{Name: "office", Deny: policy.DenyNever, Cards: true, File: file}
-				lab := config.Source{Name: "pen test", Deny: policy.DenyApproval, Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.64/27")}}
+				office := config.Source{Name: "office", Deny: config.DenyNever, Cards: true, File: file}
+				lab := config.Source{Name: "pen test", Deny: config.DenyApproval, Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.64/27")}}
 				w.cfg.Sources = append(w.cfg.Sources, office, lab)
 			}
 			storyOver(t, eitherWay(), named, ownCDN)

@@ -39,6 +39,7 @@ type app struct {
 	http     *http.Client // asks the service for all accounts
 	starts   *starts
 	sources  *config.SourceFiles // of all accounts
+	setup    call.Setup
 	slack    *slackconn.Client
 	runner   *commands.Runner
 	notifier *notify.Notifier
@@ -48,14 +49,15 @@ type app struct {
 	restarts *restarts // nil: it isn't restarted
 	metrics  *metrics.Metrics
 	auditOut *lineWriter
+
+	redisSaid string // why Redis can't be used, as it was logged last
 }
 
 // tenant is an account with what works for it alone.
 type tenant struct {
-	*call.Account
+	*config.Account
 
-	cfg      config.Account
-	policy   config.Policy
+	guards   policy.Policy // its policy as it holds now
 	api      *apiclient.Client
 	poller   *poller.Poller // nil at a terminal: nothing is polled from there
 	efficacy *efficacy.Watch
@@ -78,6 +80,9 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.sources = config.NewSourceFiles(cfg.Sources, log)
+	a.setup = call.Setup{Zone: cfg.Timezone, Off: a.store.Replicas.Off, StoreAway: a.store.Replicas.Away, Sources: func(account string) []config.Source {
+		return append(a.sources.Now(), a.tenants[account].sources.Now()...)
+	}}
 	s := cfg.Slack
 	a.slack = slackconn.Connect(slackconn.Config{
 		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.store.People, Calls: a.metrics.SlackCalls, Log: log,
@@ -88,6 +93,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 			return nil, err
 		}
 		a.tenants[t.Name] = t
+		a.setup.Accounts = append(a.setup.Accounts, t.Account)
 	}
 	a.lookout = &lookout{replicas: a.store.Replicas, names: a.names(), log: log}
 	a.open()
@@ -97,41 +103,38 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
 	return store.Config{
 		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas,
-		Clocks: clocks, Off: cfg.Policy.Changes == policy.ChangesOff,
+		Clocks: clocks, Off: cfg.Policy.Changes == config.ChangesOff,
 	}
 }
 
 // tenant puts together what works for the configuration's i-th account.
 func (a *app) tenant(i int, speed float64) (*tenant, error) {
-	cfg, guards := a.cfg.Accounts[i], a.cfg.PolicyOf(i)
-	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http, Clock: a.clocks.Service(cfg.Name), Log: a.log.With("account", cfg.Name)})
+	cfg := a.cfg.Accounts[i]
+	cfg.Policy = a.cfg.PolicyOf(i)
+	service := a.clocks.Service(cfg.Name)
+	api, err := apiclient.New(apiclient.Config{
+		BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID,
+		HTTP: a.http, Clock: service, Log: a.log.With("account", cfg.Name),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
-	t := &tenant{cfg: cfg, policy: guards, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
-		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, RouteMention: cfg.RouteMention(), Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
-		Applications: cfg.CommandApplications(), TestCards: cfg.TestCards(), Policy: guards.Guards(), Roles: guards.Roles(),
-	}}
-	t.Policy.Switch = a.store.Replicas
-	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }
+	t := &tenant{Account: &cfg, guards: a.setup.PolicyOf(&cfg), api: api, sources: config.NewSourceFiles(cfg.Sources, a.log)}
+	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, speed)
 	t.poller = poller.New(poller.Config{
-		Account: cfg.Name, API: api, Clock: a.clocks.Service(cfg.Name), Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: cfg.PollerStorm(),
-		Channel: cfg.Channel, Polls: a.metrics.Polls.WithLabelValues(cfg.Name), Log: a.log, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
+		Account: t.Account, Zone: a.cfg.Timezone, API: api, Clock: service, Store: a.store.Attacks, Notifier: a,
+		Preferences: a, Judge: t.efficacy.Judge, Polls: a.metrics.Polls.WithLabelValues(t.Name), Log: a.log,
 	})
-	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, speed)
-	t.pagers, err = cfg.Pagers()
+	t.pagers, err = t.Pagers()
 	return t, err
 }
 
 // posted is the account as its messages need it.
 func (t *tenant) posted() notify.Account {
-	a := notify.Account{Account: t.Account, Channels: t.cfg.Channels(), Settings: t.poller.Settings, Health: t.poller.Health}
-	a.Page = func(ctx context.Context, page record.Page) error { return t.paging.Test(ctx, page) }
-	if t.cfg.Summary.At != "" {
-		a.Summary = t.cfg.Summary
+	return notify.Account{
+		Account: t.Account, Guards: t.guards, Settings: t.poller.Settings, Health: t.poller.Health,
+		Page: func(ctx context.Context, page record.Page) error { return t.paging.Test(ctx, page) },
 	}
-	return a
 }
 
 // Notify passes events on to the notifier, which is put together after the pollers and the commands.
@@ -145,7 +148,7 @@ func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 // healthTimeout bounds asking Redis how another replica's polling goes.
 const healthTimeout = time.Second
 
-// Health implements commands.Polling: how polling goes in this process, else as the account's owner has saved it.
+// Health is how polling goes in this process, else as the account's owner has saved it.
 func (a *app) Health(account string) (call.PollHealth, bool) {
 	said := call.PollHealth{Link: a.server.Trouble()}
 	if p := a.tenants[account].poller; p != nil {
@@ -164,11 +167,13 @@ func (a *app) Health(account string) (call.PollHealth, bool) {
 
 // redisAway logs once that Redis can't be used, and why, and once that it can again.
 func (a *app) redisAway(err error) {
-	if err != nil {
-		a.log.Error("redis "+refusal.Redis(err)+": until it works again nothing is posted and nothing is changed", "err", err)
-		return
+	if err == nil {
+		a.redisSaid = ""
+		a.log.Info("redis is back")
+	} else if says := refusal.Redis(err); says != a.redisSaid {
+		a.redisSaid = says
+		a.log.Error("redis "+says+": until it works again nothing is posted and nothing is changed", "err", err)
 	}
-	a.log.Info("redis is back")
 }
 
 // redisDamaged logs what can't be read, once.

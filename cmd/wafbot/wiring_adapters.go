@@ -6,15 +6,11 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/routing"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Muted implements poller.Preferences: the account's mutes, and sources that shall give no cards.
@@ -23,7 +19,7 @@ func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack)
 	now := a.clocks.ServiceNow(account)
 	return func(attack apiclient.Attack) bool {
 		_, muted := policy.Muted(all, attack, now)
-		return muted || a.tenants[account].Policy.Cardless(attack)
+		return muted || a.tenants[account].guards.Cardless(attack)
 	}, err
 }
 
@@ -38,12 +34,10 @@ func (a *app) brokenSources() map[string]string {
 	return broken
 }
 
-// Routing implements commands.Router: it reads what is stored of an attack's routing. After an error the answer holds what was read before it.
+// Routing reads what is stored of an attack's routing. After an error the answer holds what was read before it.
 func (a *app) Routing(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
-	cfg := a.tenants[account].cfg
 	state, err := a.routed(ctx, account, record.AttackID(account, attack.ID))
-	rules := routing.Rules{Routes: cfg.PollerRoutes(), Quiet: cfg.Quiet.In(a.cfg.Timezone), Hours: cfg.Quiet.Hours}
-	return routing.Explain(rules, attack, state, a.clocks.ServiceNow(account)), err
+	return routing.Explain(a.tenants[account].Account, a.cfg.Timezone, attack, state, a.clocks.ServiceNow(account)), err
 }
 
 func (a *app) routed(ctx context.Context, account, id string) (s routing.State, err error) {
@@ -77,18 +71,7 @@ func (a *app) Changed(account string) {
 	}
 }
 
-// Observe implements poller.Observer: it judges the account's mitigations by what the poll found, and shows what that means.
-func (a *app) Observe(ctx context.Context, account string, d poller.PollDelta) {
-	g := efficacy.Snapshot{
-		At: d.At, Since: d.Since, Deltas: d.Changes,
-		Entries: d.Settings.Entries, Rules: d.Settings.Rules, ListsReadAt: d.Settings.At,
-	}
-	if err := a.tenants[account].efficacy.Observe(ctx, g); err != nil && ctx.Err() == nil {
-		a.log.Error("judge mitigations", "account", account, "err", err)
-	}
-}
-
-// CardLinks implements commands.Cards: they are where the cards of attacks can be opened, by attack, as far as that can be found out.
+// CardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
 func (a *app) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
 	places, err := a.store.Cards.CardsOf(ctx, account, attacks)
 	if err != nil {
@@ -109,35 +92,6 @@ func (a *app) CardLinks(ctx context.Context, account string, attacks []string) m
 type efficacyStore struct {
 	*store.Ledger
 	*store.Triage
-}
-
-// ledger refuses everything for an account whose state hasn't begun.
-type ledger struct {
-	*store.Ledger
-	epochs *store.Epochs
-	posts  func(account string) bool // whether there is a channel to rebuild the state from
-}
-
-// Begin implements commands.Ledger.
-func (l ledger) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
-	return l.Ledger.Begin(ctx, account, attack, !l.posts(account))
-}
-
-// Resume implements commands.Ledger.
-func (l ledger) Resume(ctx context.Context, ch record.Change) (held context.Context, c commands.Claim, err error) {
-	return l.Ledger.Resume(ctx, ch, !l.posts(ch.Account))
-}
-
-// Changes implements commands.Ledger.
-func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
-	epoch, err := l.epochs.Epoch(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	if epoch == "" && l.posts(account) {
-		return nil, refusal.ErrEmptied
-	}
-	return l.Ledger.Changes(ctx, account)
 }
 
 // inbox is the store's, as the server needs it.

@@ -43,7 +43,7 @@ func (a *app) state(ctx context.Context) metrics.State {
 // accountMetrics is how an account is; waiting is nil where it isn't known.
 func (a *app) accountMetrics(name string, waiting *store.Waiting) metrics.Account {
 	t := a.tenants[name]
-	m := metrics.Account{Name: name, Interval: t.cfg.PollInterval, Owned: a.notifier.Owns(name), Foreign: t.api.Foreign()}
+	m := metrics.Account{Name: name, Interval: t.PollInterval, Owned: a.notifier.Owns(name), Foreign: t.api.Foreign()}
 	if !m.Owned {
 		return m
 	}

@@ -87,7 +87,7 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	g.Go(func() { a.notifier.Own(held, more, account, unread) })
 	each("polls", func() { t.poll(more, taken) })
 	each("pages", func() { t.paging.Run(held, more) })
-	each("changes that are due", func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
+	each("changes that are due", func() { a.runner.RunDue(more, account, due) })
 	each("changes that lapse", func() { a.runner.RunLapses(more, account) })
 	each("what there is to do", func() { a.passOn(more, account, pending, due) })
 	g.Wait()
@@ -158,7 +158,7 @@ func (a *app) paging(t *tenant) *paging.Paging {
 		pagers[route] = p
 	}
 	return paging.New(paging.Config{
-		Account: t.Account, Clock: a.clocks.Service(t.Name), Channel: t.Channel, Routes: t.cfg.PollerRoutes(), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
-		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
+		Account: t.Account, Clock: a.clocks.Service(t.Name), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
+		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
 	})
 }

@@ -45,8 +45,8 @@ func (a *app) rebuildFor(ctx context.Context, line record.Line, t terminal) {
 func (a *app) beginRebuild(ctx context.Context, account string) (*rebuild.Rebuild, error) {
 	t := a.tenants[account]
 	return rebuild.Begin(ctx, rebuild.Config{
-		Account: t.Account, Channels: t.cfg.Channels(), Settle: a.settle, Show: a.server.Rebuilding, Log: a.log,
-		Back:  max(2*t.cfg.Lookback, t.Policy.Longest) + time.Hour, // a change's message follows a little after it
+		Account: t.Account, Channels: t.Channels(), Settle: a.settle, Show: a.server.Rebuilding, Log: a.log,
+		Back:  max(2*t.Lookback, t.Policy.LongestDuration) + time.Hour, // a change's message follows a little after it
 		Slack: a.slack, Service: t.api, Epochs: a.store.Epochs, Clocks: a.clocks,
 	})
 }

@@ -7,26 +7,22 @@ import (
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/call"
 )
 
 // open puts together what works for all accounts, which are known by now.
 func (a *app) open() {
-	var accounts []*call.Account
 	var posted []notify.Account
 	services := map[string]commands.Service{}
 	for _, account := range a.cfg.Accounts {
 		t := a.tenants[account.Name]
-		accounts, posted = append(accounts, t.Account), append(posted, t.posted())
-		services[t.Name] = commands.Service{Reader: t.api, Aggregator: t.api, Writer: t.api}
+		posted = append(posted, t.posted())
+		services[t.Name] = commands.Service{Lister: t.api, Writer: t.api}
 	}
 	a.runner = commands.New(commands.Config{
-		Setup:    call.Setup{Accounts: accounts, Zone: a.cfg.Timezone},
-		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
-		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, States: a.store.Attacks, Audit: a.store.Audit,
-		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Polling: a,
-		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals,
-		Watch: a, Router: a, Cards: a, Drills: a.store.Drills,
+		Setup:    a.setup,
+		Services: services, Members: a.slack, Store: a.store, Rebuilds: a.posts,
+		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Health: a.Health,
+		Watch: a, Routing: a.Routing, CardLinks: a.CardLinks,
 	})
 	s := a.cfg.Slack
 	a.notifier = notify.New(notify.Config{

@@ -10,25 +10,27 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // hear asks Redis for the time, whether anything may be changed, and the version of the state, before the first click
-// is taken. It fails with refusal.ErrNewer or refusal.ErrOlder when this process can't read that version, and where
+// is taken. It fails with store.ErrNewer or store.ErrOlder when this process can't read that version, and where
 // Redis itself is too old. Where Redis is away, no click is taken anyway.
 func (a *app) hear(ctx context.Context) error {
 	err := a.store.Replicas.Hear(ctx)
-	if !errors.Is(err, refusal.ErrNewer) && !errors.Is(err, refusal.ErrOlder) && !refusal.TooOld(err) {
+	if !errors.Is(err, store.ErrNewer) && !errors.Is(err, store.ErrOlder) && !store.TooOld(err) {
 		return nil
 	}
-	a.explain(ctx, err)
-	return err
+	return a.explain(ctx, err)
 }
 
-// explain logs what an operator must know to go on from an error: nothing, or what is in force.
-func (a *app) explain(ctx context.Context, err error) {
-	if errors.Is(err, refusal.ErrOlder) {
+// explain is an error with what to do about it. It logs what an operator must know for that: nothing, or what is in
+// force.
+func (a *app) explain(ctx context.Context, err error) error {
+	if errors.Is(err, store.ErrOlder) {
 		a.logInForce(ctx)
 	}
+	return refusal.Advised(err)
 }
 
 // listsTimeout bounds reading the service's lists for the log.

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -29,7 +29,7 @@ func Advise(s call.Situation) Advice {
 	var a Advice
 	a.Denied, a.Remedies = deniedSources(s)
 	switch {
-	case s.Policy.ChangesNow() == policy.ChangesOff:
+	case s.Policy.ChangesNow() == config.ChangesOff:
 		a.note(text.New("Changes are switched off (", text.Code("policy.changes: off"), ")"))
 	case s.Storm != nil:
 		a.denyInStorm(s)
@@ -70,7 +70,7 @@ func (a *Advice) offer(s call.Situation, b call.Suggestion) {
 // DryRun reports whether buttons only show what they would send.
 func DryRun(s call.Situation) bool {
 	now := s.Policy.ChangesNow()
-	return now != policy.ChangesOn && now != policy.ChangesOff
+	return now != config.ChangesOn && now != config.ChangesOff
 }
 
 // leastShare is how many percent of what gets through a source must send, for its denial to help.
@@ -105,7 +105,7 @@ func undeniable(s call.Situation, source apiclient.Source) text.Text {
 	}
 	address := text.Code(source.IP.String())
 	if own, ok := s.Policy.SourceOf(source.IP); ok {
-		if own.Deny == policy.DenyApproval {
+		if own.Deny == config.DenyApproval {
 			return text.New(address, " is ", text.Bold(own.Name), ": no quick deny")
 		}
 		return text.New(address, " is ", text.Bold(own.Name), ": wafbot never denies it")
@@ -126,7 +126,7 @@ func deniedAlready(s call.Situation) text.Text {
 	e, where := listedEntry(s, apiclient.ListDeny, top)
 	own, named := s.Policy.SourceOf(top.IP)
 	switch {
-	case e == nil, named && own.Deny != policy.DenyApproval:
+	case e == nil, named && own.Deny != config.DenyApproval:
 		return nil
 	case named:
 		return text.New(address, " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, describe.Until(e.Expires), describe.Author(*e), ": ", text.Code("remove "+describe.Sources(*e)+" list=black"), " takes it off")

@@ -39,8 +39,8 @@ func denyButton(s call.Situation, source through) call.Suggestion {
 		label = "Deny top source"
 	}
 	length := text.Duration(denyFor(s))
-	if denyFor(s) < s.Policy.Renew {
-		length += ", longer while it keeps trying (" + text.Duration(s.Policy.Renew) + " at most)"
+	if denyFor(s) < s.Policy.RenewWhileActive {
+		length += ", longer while it keeps trying (" + text.Duration(s.Policy.RenewWhileActive) + " at most)"
 	}
 	b := call.Suggestion{
 		Label: label, Title: label + "?", OK: "Deny", Spoken: "Deny " + source.IP.String(),

@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -33,7 +33,7 @@ func More(s call.Situation) []Group {
 // moreBlock are those that change something at the service.
 func moreBlock(s call.Situation) Group {
 	g := Group{Title: "Block"}
-	if s.Policy.ChangesNow() == policy.ChangesOff {
+	if s.Policy.ChangesNow() == config.ChangesOff {
 		return g
 	}
 	a, blocks := s.Attack, !WatchedOnly(s)
@@ -123,7 +123,7 @@ func UndoAll(s call.Situation) []call.Suggestion {
 			break
 		}
 	}
-	if len(ids) == 0 || s.Policy.ChangesNow() == policy.ChangesOff {
+	if len(ids) == 0 || s.Policy.ChangesNow() == config.ChangesOff {
 		return nil
 	}
 	return []call.Suggestion{{Label: "Undo…", Spoken: "Undo what was done", Line: lineFor(s, "undo", ids...).With("attack", ""), Form: true}}

@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -36,7 +36,7 @@ func listedEntry(s call.Situation, list string, source apiclient.Source) (e *api
 
 // WatchedOnly reports whether the nodes of the attack's application, or of all that a storm is on, only watch, so that nothing stops it there.
 func WatchedOnly(s call.Situation) bool {
-	watched := func(app int64) bool { return s.Account.Applications[int(app)].CannotBlock }
+	watched := func(app int64) bool { return s.Account.Applications[int(app)].CannotBlock() }
 	if s.Storm == nil {
 		return s.Attack.App.Known && watched(s.Attack.App.N)
 	}
@@ -58,7 +58,7 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 	var seen []int64
 	for _, source := range sources {
 		own, named := s.Policy.SourceOf(source.IP)
-		if !named || own.Deny == policy.DenyApproval {
+		if !named || own.Deny == config.DenyApproval {
 			continue
 		}
 		e, where := listedEntry(s, apiclient.ListDeny, source)
@@ -67,7 +67,7 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 		}
 		seen = append(seen, e.ID)
 		line := text.Lead(text.Sanitize(own.Name, text.MaxField/2)+" IS DENIED", where, describe.Until(e.Expires), ": customers may be shut out")
-		if s.Policy.ChangesNow() == policy.ChangesOff {
+		if s.Policy.ChangesNow() == config.ChangesOff {
 			lines = append(lines, text.New(line, ". Take ", text.Code(describe.Sources(*e)), " off the denylist in the service's console"))
 			continue
 		}

@@ -145,6 +145,6 @@ func stoppedForAll(s call.Situation) bool {
 	own := func(ch record.Change) bool {
 		return s.Efficacy[ch.ID].Finding == record.Working && (ch.Line.Name == "patch" || ch.Line.Name == "mode")
 	}
-	working := func(m efficacy.Mitigation) bool { return m.ForAllSources() && m.Finding == record.Working }
+	working := func(m record.Mitigation) bool { return m.Rule && m.Finding == record.Working }
 	return ownInForce(s, own) || s.Stopped.Patched.N > 0 && slices.ContainsFunc(efficacy.Mitigations(s), working)
 }

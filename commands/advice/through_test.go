@@ -10,6 +10,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -50,7 +52,7 @@ func TestWhatGetsThroughSince(t *testing.T) {
 		"a range that covers all of them": {now: hits(3, 60, 45, 40), changes: denial("198.51.100.0/24", hits(3, 55, 44, 10)), want: "none"},
 	} {
 		s := call.Situation{
-			ID: "a1", Account: &call.Account{OngoingFor: 15 * time.Minute}, Attack: tt.now, Changes: tt.changes, AccountChanges: tt.changes, Now: noon.Add(10 * time.Minute),
+			ID: "a1", Account: &config.Account{OngoingFor: 15 * time.Minute}, Attack: tt.now, Changes: tt.changes, AccountChanges: tt.changes, Now: noon.Add(10 * time.Minute),
 		}
 		got := "none"
 		if leak, ok := advice.Through(s); ok {
@@ -69,10 +71,12 @@ func TestNothingIsOfferedBesideAPatchOfOthersThatWorks(t *testing.T) {
 	conditions, err := apiclient.ScopeConditions(apiclient.Scope{App: a.App, Host: a.Domain, Path: a.Path, Method: a.Method})
 	require.NoError(t, err)
 	s := call.Situation{
-		ID: "a1", Account: &call.Account{OngoingFor: 15 * time.Minute}, Attack: a, Now: noon.Add(11 * time.Minute), ListsReadAt: noon,
+		ID: "a1", Account: &config.Account{OngoingFor: 15 * time.Minute}, Attack: a, Now: noon.Add(11 * time.Minute), ListsReadAt: noon,
 		Rules: []apiclient.Rule{{ID: 7, Type: apiclient.RulePatch, AttackType: a.Type, Point: point, Conditions: conditions, Updated: noon}},
 	}
+	s.Others = efficacy.Others(s, 0)
 	require.NotEmpty(t, advice.Advise(s).Suggestions, "it isn't seen to stop anything yet")
 	s.Stopped.Patched = record.Tally{N: 10, First: noon.Add(time.Minute), Last: noon.Add(10 * time.Minute)}
+	s.Others = efficacy.Others(s, 0)
 	require.Empty(t, advice.Advise(s).Suggestions)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -39,7 +40,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 	now := c.Now.Truncate(time.Second).UTC() // Redis wakes at whole seconds
 	q := record.ApprovalRequest{
 		ID: record.RequestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.Needs, Role: c.Cmd.Role, Asker: c.Actor, Reason: c.Line.Keys["reason"],
-		At: now, Until: now.Add(c.Policy.ApprovalTimeout), Premise: premiseOf(plans), State: record.RequestWaiting,
+		At: now, Until: now.Add(c.Policy.Approval.Timeout), Premise: premiseOf(plans), State: record.RequestWaiting,
 		Does: DoesText(plans), AttackID: c.AttackID(),
 	}
 	if len(plans) == 1 {
@@ -64,7 +65,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 		}
 	}
 	q.Role = approverRole(c, q.Asker, q.Role)
-	if after := c.Policy.OverrideAfter; after > 0 && after < c.Policy.ApprovalTimeout && describe.NeverOverridden(q) == "" {
+	if after := c.Policy.Approval.OverrideAfter; after > 0 && after < c.Policy.Approval.Timeout && describe.NeverOverridden(q) == "" {
 		q.OverrideAt = now.Add(after)
 	}
 	return q
@@ -73,7 +74,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 // addReach adds whom it hits, unless that is said already.
 func addReach(r *record.ApprovalRequest, whom string) {
 	said := func(n record.ApprovalReason) bool {
-		return n.What == policy.ApproveBroad && strings.Contains(n.Why, policy.NeverVisitors) && strings.Contains(whom, policy.NeverVisitors)
+		return n.What == config.ApproveBroad && strings.Contains(n.Why, policy.NeverVisitors) && strings.Contains(whom, policy.NeverVisitors)
 	}
 	if whom != "" && !slices.Contains(r.Reach, whom) && !slices.ContainsFunc(r.Needs, said) {
 		r.Reach = append(r.Reach, whom)
@@ -121,10 +122,10 @@ func Reasons(needs []record.ApprovalReason) (why string) {
 
 // Note says before the change that it needs approval.
 func Note(c *call.Call) text.Text {
-	if c.Policy.ChangesNow() != policy.ChangesOn {
+	if c.Policy.ChangesNow() != config.ChangesOn {
 		return text.New("It would need approval first: ", Reasons(c.Needs))
 	}
-	return text.Lead("It needs approval first", ": ", Reasons(c.Needs), ". It waits for ", text.Duration(c.Policy.ApprovalTimeout), ", and nothing is sent before")
+	return text.Lead("It needs approval first", ": ", Reasons(c.Needs), ". It waits for ", text.Duration(c.Policy.Approval.Timeout), ", and nothing is sent before")
 }
 
 // WaitingLines answer who has asked, or asks again.
@@ -136,7 +137,7 @@ func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	if q.ID != record.RequestID(q.Account, c.ID) {
 		first = text.New(first, ", asked already by ", q.Asker.Name, " at ", q.At)
 	}
-	lines := []text.Text{first, text.New("Why: ", Reasons(q.Needs)), describe.Deciders(q, c.Policy.Approvers)}
+	lines := []text.Text{first, text.New("Why: ", Reasons(q.Needs)), describe.Deciders(q, c.Policy.Approval.Approvers)}
 	if offer := describe.OverrideOffer(q, c.Now); offer != nil {
 		lines = append(lines, text.New(offer, ": ", text.Code("override "+q.ID+` reason="…"`)))
 	}

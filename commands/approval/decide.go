@@ -9,13 +9,14 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // RequireChangesOn refuses to have anything done while changes are not on: a request may have waited since before.
 func RequireChangesOn(c *call.Call) error {
-	if c.Policy.ChangesNow() == policy.ChangesOn {
+	if c.Policy.ChangesNow() == config.ChangesOn {
 		return nil
 	}
 	return refusal.Guarded(text.New("changes are not on (", text.Code("policy.changes"), "): nothing that was asked for is sent"))
@@ -74,7 +75,7 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 
 // approverRole is the role that an approver needs for what takes at least that one: where it isn't known who asks at the terminal, any responder might be that person.
 func approverRole(c *call.Call, asker record.Actor, least record.Role) record.Role {
-	if asker.Via == record.ViaCLI && c.Account.Roles.TerminalUser(asker).Slack == "" {
+	if _, slack := policy.TerminalUser(c.Account.Policy, asker); asker.Via == record.ViaCLI && slack == "" {
 		return record.Admin
 	}
 	return least
@@ -82,7 +83,8 @@ func approverRole(c *call.Call, asker record.Actor, least record.Role) record.Ro
 
 // isAtTerminal reports whether the person is the one who asked at the terminal, by what the configuration says.
 func isAtTerminal(c *call.Call, asker record.Actor) bool {
-	return asker.Via == record.ViaCLI && c.Account.Roles.TerminalUser(asker).Slack == c.Actor.ID
+	_, slack := policy.TerminalUser(c.Account.Policy, asker)
+	return asker.Via == record.ViaCLI && slack == c.Actor.ID
 }
 
 // Decide puts the actor's decision into the request.
@@ -105,7 +107,7 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 		return err
 	}
 	never := describe.NeverOverridden(q)
-	if never == "" && (q.OverrideAt.IsZero() || c.Policy.OverrideAfter == 0) {
+	if never == "" && (q.OverrideAt.IsZero() || c.Policy.Approval.OverrideAfter == 0) {
 		never = "nothing is overridden here (policy.approval.override_after in the configuration)"
 	}
 	switch {

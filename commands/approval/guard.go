@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -18,7 +19,7 @@ import (
 // Need notes what the policy requires approval for. Planning goes on, so that all of it is asked for at once.
 func Need(c *call.Call, what string, why text.Text) {
 	need := record.ApprovalReason{What: what, Why: why.String()}
-	if slices.Contains(c.Policy.RequiredFor, what) && !slices.Contains(c.Needs, need) {
+	if slices.Contains(c.Policy.Approval.RequiredFor, what) && !slices.Contains(c.Needs, need) {
 		c.Needs = append(c.Needs, need)
 	}
 }
@@ -27,14 +28,14 @@ func Need(c *call.Call, what string, why text.Text) {
 // a range can contain several, and what may be denied with approval can lie in what is never denied.
 func GuardSource(c *call.Call, t grammar.Target) error {
 	for _, s := range c.PolicyNow().Guarded() {
-		what := s.HitBy(t)
+		what := policy.HitBy(s, t)
 		if what == nil {
 			continue
 		}
-		if s.Deny != policy.DenyApproval {
+		if s.Deny != config.DenyApproval {
 			return refusal.Guarded(text.New(what, ", which is never denied"))
 		}
-		Need(c, policy.ApproveSource, what)
+		Need(c, config.ApproveSource, what)
 	}
 	return nil
 }
@@ -43,7 +44,7 @@ func GuardSource(c *call.Call, t grammar.Target) error {
 func GuardWidth(c *call.Call, t grammar.Target) error {
 	p := c.Policy
 	if t.Kind != apiclient.KindRange {
-		Need(c, policy.ApproveBroad, text.New(text.Code(t.String()), " is broad: it hits everybody there, and "+policy.NeverVisitors))
+		Need(c, config.ApproveBroad, text.New(text.Code(t.String()), " is broad: it hits everybody there, and "+policy.NeverVisitors))
 		return nil
 	}
 	for _, r := range t.Ranges() {
@@ -56,7 +57,7 @@ func GuardWidth(c *call.Call, t grammar.Target) error {
 			return refusal.Guarded(text.New(is, " wider than the service takes (/", hardest, ")"))
 		}
 		if r.Bits() < widest {
-			Need(c, policy.ApproveBroad, text.New(is, " wider than /", widest))
+			Need(c, config.ApproveBroad, text.New(is, " wider than /", widest))
 		}
 	}
 	return nil
@@ -65,11 +66,11 @@ func GuardWidth(c *call.Call, t grammar.Target) error {
 // GuardDuration refuses what lasts longer than allowed.
 func GuardDuration(c *call.Call, d time.Duration) error {
 	if d == grammar.Never {
-		Need(c, policy.ApproveForever, text.New("it would never end"))
+		Need(c, config.ApproveForever, text.New("it would never end"))
 		return nil
 	}
-	if d > c.Policy.Longest {
-		return refusal.Guarded(text.New(text.Code(grammar.DurationText(d)), " is longer than the longest allowed, ", text.Code(grammar.DurationText(c.Policy.Longest))))
+	if d > c.Policy.LongestDuration {
+		return refusal.Guarded(text.New(text.Code(grammar.DurationText(d)), " is longer than the longest allowed, ", text.Code(grammar.DurationText(c.Policy.LongestDuration))))
 	}
 	return nil
 }
@@ -138,7 +139,7 @@ func WhomToAsk(c *call.Call, least record.Role) text.Text {
 	switch line := asked.String(); {
 	case len(c.InScope) == 0:
 		return text.New("Ask a full member of the workspace who has one")
-	case slices.ContainsFunc(c.InScope, func(a *call.Account) bool { return a.Roles.Everyone() >= least }):
+	case slices.ContainsFunc(c.InScope, func(a *config.Account) bool { return policy.Everyone(a.Policy) >= least }):
 		return text.New("Ask any full member of the workspace")
 	case len(whom) == 0:
 		return text.New("No user has it yet: see ", text.Code("policy"), " in the configuration")
@@ -161,7 +162,7 @@ func named(ids []string) text.Text {
 // givers are some of those who have at least that role where the call is about.
 func givers(c *call.Call, least record.Role) (ids []string) {
 	for _, a := range c.InScope {
-		for _, id := range a.Roles.List(least) {
+		for _, id := range policy.List(a.Policy, least) {
 			if !slices.Contains(ids, id) && len(ids) < 3 {
 				ids = append(ids, id)
 			}
@@ -200,7 +201,7 @@ func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 		warned.Notes = append(warned.Notes, Note(c))
 	}
 	// In a dry run there is nothing to confirm: the answer is what would be sent.
-	confirm := c.Ask && warned.Does != "" && c.Policy.ChangesNow() == policy.ChangesOn
+	confirm := c.Ask && warned.Does != "" && c.Policy.ChangesNow() == config.ChangesOn
 	if len(warned.Warnings) == 0 && !confirm {
 		return nil
 	}

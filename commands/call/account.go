@@ -1,47 +1,20 @@
 package call
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Account is one tenant of the service.
-type Account struct {
-	Name         string
-	Channel      string        // for notices; "": there is none
-	OpsMention   string        // the user or user group that notices of outages, lost permission and failed mitigations mention; "": none
-	RouteMention string        // whom the first of its routes mentions that mentions anyone; "": none does
-	Lookback     time.Duration // how far back attacks are listed
-	OngoingFor   time.Duration // how long after its last hit an attack still counts as ongoing
-	ConsoleURL   string        // for links; "" for none
-	Applications map[int]Application
-	TestCards    []record.DrillCard // those of a drill
-	Policy       policy.Policy      // what the guards go by
-	Roles        policy.Roles       // who may do what
-}
-
-// Application is what the configuration says of an application.
-type Application struct {
-	Name        string
-	CannotBlock bool // its nodes only watch: no denial, patch or mode stops anything
-}
-
-// Ops is whom notices mention that are about no attack: what only operators can fix.
-func (a *Account) Ops() string { return cmp.Or(a.OpsMention, a.RouteMention) }
-
 // App reads an application as typed: its id, its configured name, or app:default.
-func (a *Account) App(typed string) (int, error) {
+func App(a *config.Account, typed string) (int, error) {
 	if strings.EqualFold(typed, "app:default") {
 		return apiclient.DefaultApp, nil
 	}
@@ -61,22 +34,8 @@ func (a *Account) App(typed string) (int, error) {
 	return id, nil
 }
 
-// AppName is the application's name for people.
-func (a *Account) AppName(app apiclient.Figure) string {
-	if !app.Known {
-		return "an unknown application"
-	}
-	if named := a.Applications[int(app.N)]; named.Name != "" {
-		return named.Name
-	}
-	if app.N == apiclient.DefaultApp {
-		return "the default application"
-	}
-	return fmt.Sprintf("application %d", app.N)
-}
-
 // AppsText names the applications of a list entry.
-func (a *Account) AppsText(apps []int) string {
+func AppsText(a *config.Account, apps []int) string {
 	if Everywhere(apps) {
 		return "everywhere"
 	}
@@ -104,6 +63,6 @@ func Overlap(a, b []int) bool {
 }
 
 // AccountNames are the names of accounts, for people: of many the first ones.
-func AccountNames(accounts []*Account) text.Text {
-	return text.Enumerate(accounts, ShortList, func(a *Account) text.Text { return text.New(a.Name) })
+func AccountNames(accounts []*config.Account) text.Text {
+	return text.Enumerate(accounts, ShortList, func(a *config.Account) text.Text { return text.New(a.Name) })
 }

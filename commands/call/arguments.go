@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -27,7 +28,7 @@ type Arg struct {
 	// Bare reports whether a word without the argument's name is meant for it; nil: none is.
 	Bare func(word string) bool
 	// Read checks a value and brings it into its canonical form, so that equal lines read equal. It may be nil: any text.
-	Read func(value string, a *Account) (string, error)
+	Read func(value string, a *config.Account) (string, error)
 
 	Label   string                 // of its field; "": its name
 	Kind    FieldKind              // of its field; "": FieldText, or a choice where there are options
@@ -36,25 +37,25 @@ type Arg struct {
 }
 
 // ReadDuration takes a duration, as 4h or forever.
-func ReadDuration(value string, _ *Account) (string, error) {
+func ReadDuration(value string, _ *config.Account) (string, error) {
 	d, err := grammar.ParseDuration(value)
 	return grammar.DurationText(d), err
 }
 
 // ReadTarget takes a source: an address, a range, or country:, proxy: or datacenter: and a name.
-func ReadTarget(value string, _ *Account) (string, error) {
+func ReadTarget(value string, _ *config.Account) (string, error) {
 	t, err := grammar.ParseTarget(value)
 	return t.String(), err
 }
 
 // ReadRange takes an address, or a range of addresses.
-func ReadRange(value string, _ *Account) (string, error) {
+func ReadRange(value string, _ *config.Account) (string, error) {
 	t, err := grammar.ParseRange(value)
 	return t.String(), err
 }
 
 // ReadNumber takes the number that the service gave a rule or a set of conditions.
-func ReadNumber(value string, _ *Account) (string, error) {
+func ReadNumber(value string, _ *config.Account) (string, error) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n <= 0 {
 		return "", refusal.Invalid("number", value, "5001", text.Code("rules"), " and ", text.Code("conditions"), " list them")
@@ -63,8 +64,8 @@ func ReadNumber(value string, _ *Account) (string, error) {
 }
 
 // ReadApp takes an application's id, its configured name, or app:default.
-func ReadApp(value string, a *Account) (string, error) {
-	id, err := a.App(value)
+func ReadApp(value string, a *config.Account) (string, error) {
+	id, err := App(a, value)
 	return strconv.Itoa(id), err
 }
 
@@ -72,7 +73,7 @@ func ReadApp(value string, a *Account) (string, error) {
 const AccountMode = "account"
 
 // ReadModeApp takes what ReadApp does, or AccountMode. An application of that name is written by its number.
-func ReadModeApp(value string, a *Account) (string, error) {
+func ReadModeApp(value string, a *config.Account) (string, error) {
 	if strings.EqualFold(value, AccountMode) {
 		return AccountMode, nil
 	}
@@ -92,7 +93,7 @@ func ModeApp(word string) (int, error) {
 }
 
 // ReadApps takes several applications, with commas between them.
-func ReadApps(value string, a *Account) (string, error) {
+func ReadApps(value string, a *config.Account) (string, error) {
 	var ids []string
 	for name := range strings.SplitSeq(value, ",") {
 		id, err := ReadApp(strings.TrimSpace(name), a)
@@ -106,8 +107,8 @@ func ReadApps(value string, a *Account) (string, error) {
 }
 
 // OneOf makes a reader that takes the given words for what it is, in any case and with either dash.
-func OneOf(what string, words ...string) func(string, *Account) (string, error) {
-	return func(value string, _ *Account) (string, error) {
+func OneOf(what string, words ...string) func(string, *config.Account) (string, error) {
+	return func(value string, _ *config.Account) (string, error) {
 		typed := strings.ReplaceAll(value, "-", "_")
 		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, typed) }); i >= 0 {
 			return words[i], nil
@@ -117,7 +118,7 @@ func OneOf(what string, words ...string) func(string, *Account) (string, error) 
 }
 
 // ReadList takes one of the service's lists by any of its names.
-func ReadList(value string, _ *Account) (string, error) {
+func ReadList(value string, _ *config.Account) (string, error) {
 	switch strings.ToLower(value) {
 	case "black", "deny", "denylist", "blacklist":
 		return apiclient.ListDeny, nil
@@ -130,7 +131,7 @@ func ReadList(value string, _ *Account) (string, error) {
 }
 
 // Check holds a line against the command's arguments and gives it back in canonical form.
-func (c *Command) Check(l record.Line, a *Account) (record.Line, error) {
+func (c *Command) Check(l record.Line, a *config.Account) (record.Line, error) {
 	out := record.Line{Name: c.Name, Flags: l.Flags}
 	for _, f := range l.Flags {
 		if !slices.Contains(c.Flags, f) {
@@ -161,7 +162,7 @@ func (c *Command) Check(l record.Line, a *Account) (record.Line, error) {
 	return out, nil
 }
 
-func (c *Command) objects(words []string, a *Account) ([]string, error) {
+func (c *Command) objects(words []string, a *config.Account) ([]string, error) {
 	var out []string
 	for _, arg := range c.Args {
 		if !arg.Object {
@@ -207,7 +208,7 @@ func (c *Command) attackMeant(word string) text.Text {
 }
 
 // Parse checks a value of the argument and gives its canonical form.
-func (arg Arg) Parse(value string, a *Account) (string, error) {
+func (arg Arg) Parse(value string, a *config.Account) (string, error) {
 	if value == "" {
 		return "", refusal.Usage(text.New("Empty: ", text.Code(arg.Name), ", ", arg.Help))
 	}
@@ -301,7 +302,7 @@ const Me = "me"
 var userID = regexp.MustCompile(`^<?@?([UW][A-Z0-9]{1,19})(\|[^>]*)?>?$`)
 
 // ReadUser takes @me, a mention, or a Slack user id.
-func ReadUser(value string, _ *Account) (string, error) {
+func ReadUser(value string, _ *config.Account) (string, error) {
 	if strings.EqualFold(strings.TrimPrefix(value, "@"), Me) {
 		return Me, nil
 	}

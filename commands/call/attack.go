@@ -8,6 +8,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -43,7 +44,7 @@ type AttackRow struct {
 }
 
 // NewAttackRow is an attack of an account as it is shown.
-func NewAttackRow(a *Account, attack apiclient.Attack, said record.Triage) AttackRow {
+func NewAttackRow(a *config.Account, attack apiclient.Attack, said record.Triage) AttackRow {
 	return AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Attack: attack, Severity: said.Severity(record.SeverityOf(attack)), Triage: said}
 }
 
@@ -66,7 +67,7 @@ func NewStormRow(s record.StormSeen, account string, said record.Triage) StormRo
 
 // Situation is what is known about an attack when its card is drawn: facts of a short while ago, never read from the service for it.
 type Situation struct {
-	Account        *Account
+	Account        *config.Account
 	Policy         policy.Policy
 	ID             string // as AttackID makes it
 	Attack         apiclient.Attack
@@ -79,16 +80,17 @@ type Situation struct {
 	Efficacy       map[string]record.Efficacy // what was seen of changes, by their ids
 	Storm          *record.Storm              // nil: it is an attack, not a storm
 	Severity       record.Severity            // the worst that it reached; "": not known
-	Paused         bool                       // as AttackState has it, like the next three
+	Paused         bool                       // as AttackState has it, like the next four
 	ResumedAt      time.Time
 	Stopped        record.Stopped
+	Others         []record.Mitigation
 	GoesOn         bool
 	Now            time.Time
 }
 
 // As is the situation with what the poller last decided about the attack.
 func (s Situation) As(shown record.AttackState) Situation {
-	s.Severity, s.Paused, s.ResumedAt, s.GoesOn = shown.Severity, shown.Paused, shown.ResumedAt, shown.GoesOn()
+	s.Severity, s.Paused, s.ResumedAt, s.Others, s.GoesOn = shown.Severity, shown.Paused, shown.ResumedAt, shown.Others, shown.GoesOn()
 	if shown.Stopped != nil {
 		s.Stopped = *shown.Stopped
 	}

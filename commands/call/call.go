@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -44,7 +45,7 @@ func (c *Call) AuditEntry(outcome string) record.AuditEntry {
 }
 
 // Ongoing reports whether the attack's last hit is so young that it counts as going on.
-func (c *Call) Ongoing(a *Account, attack apiclient.Attack) bool {
+func (c *Call) Ongoing(a *config.Account, attack apiclient.Attack) bool {
 	return !attack.Last.IsZero() && c.Now.Sub(attack.Last) < a.OngoingFor
 }
 
@@ -88,9 +89,22 @@ type Result struct {
 
 // Setup is what the configuration says, as commands need it.
 type Setup struct {
-	Zone     *time.Location // of the times in a report; nil: UTC
-	Accounts []*Account     // of a call those alone on which who asks may read: the others don't exist for him
-	Commands []*Command     // all the verbs, in the order of help
+	Zone      *time.Location    // of the times in a report; nil: UTC
+	Accounts  []*config.Account // of a call those alone on which who asks may read: the others don't exist for him
+	Commands  []*Command        // all the verbs, in the order of help
+	Off       func() bool       // a living replica's configuration switches all changes off; nil: none does
+	StoreAway func() error      // why the store takes nothing just now, nil: it does; nil: that isn't known
+	// Sources are the named ones of an account, as they are now; nil: none.
+	Sources func(account string) []config.Source
+}
+
+// PolicyOf is an account's policy as it holds now.
+func (s Setup) PolicyOf(a *config.Account) policy.Policy {
+	p := policy.Policy{Policy: a.Policy, Off: s.Off, StoreAway: s.StoreAway}
+	if s.Sources != nil {
+		p.Sources = func() []config.Source { return s.Sources(a.Name) }
+	}
+	return p
 }
 
 // Call is an invocation on its way through the Runner: looked up, checked and allowed.
@@ -100,8 +114,8 @@ type Call struct {
 	Invocation
 	Cmd      *Command
 	Line     record.Line             // canonical
-	Account  *Account                // nil if the command needs none and none was named
-	InScope  []*Account              // the accounts it is about
+	Account  *config.Account         // nil if the command needs none and none was named
+	InScope  []*config.Account       // the accounts it is about
 	Policy   policy.Policy           // the account's; without one what holds where the configuration says nothing
 	Rights                           // of the person who asks, on the account; without one the highest on any
 	RightsOn map[string]Rights       // likewise, by account
@@ -162,12 +176,12 @@ func (c *Call) Know(name Fact, arg, value any) {
 func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Guarded()) }
 
 // On has a call be about an account.
-func (c *Call) On(a *Account) {
-	c.Account, c.InScope, c.Policy, c.Rights = a, []*Account{a}, a.Policy, c.RightsOn[a.Name]
+func (c *Call) On(a *config.Account) {
+	c.Account, c.InScope, c.Policy, c.Rights = a, []*config.Account{a}, c.PolicyOf(a), c.RightsOn[a.Name]
 }
 
 // For is a call as it is about one of its accounts alone, at the time of that account.
-func (c *Call) For(a *Account) *Call {
+func (c *Call) For(a *config.Account) *Call {
 	one := *c
 	one.On(a)
 	one.Now = c.Times[a.Name]

@@ -2,22 +2,15 @@ package call
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-// AuditTrail gives the audit log entry by entry, for those who read all of it.
-type AuditTrail interface {
-	// Trail are the account's entries since then, the oldest first. One that can't be read comes with its number, if that can be, and
-	// record.ErrBadEntry; after another error there are no more.
-	Trail(ctx context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error]
-}
 
 // Command is one verb. It reads, plans or writes: what plans, the Runner carries out, so that nothing else ever changes the service;
 // what writes changes the store only, as the owner of an attack.
@@ -41,7 +34,7 @@ type Command struct {
 	Plan  func(c *Call) ([]Plan, error)
 	Write func(c *Call) (Result, error)
 	// ReadTrail reads the whole audit log, for a line with an object; nil: no line does.
-	ReadTrail func(ctx context.Context, c *Call, log AuditTrail) (Result, error)
+	ReadTrail func(ctx context.Context, c *Call, log *store.Audit) (Result, error)
 	// Typed is a line, with the name or alias that was typed, as it is meant; nil: as it stands.
 	Typed func(l record.Line) (record.Line, error)
 	// Missing says whether a line leaves out what it must have, beside the arguments that are required; nil: nothing else.

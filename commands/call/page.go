@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -17,7 +18,7 @@ const (
 // ArgPage is the page of a listing.
 var ArgPage = Arg{Name: "page", Help: "which page, where there are several: 2", Read: readPage}
 
-func readPage(value string, _ *Account) (string, error) {
+func readPage(value string, _ *config.Account) (string, error) {
 	n, err := strconv.ParseUint(value, 10, 16)
 	if err != nil || n == 0 {
 		return "", refusal.Invalid("page", value, "2")

@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -23,17 +24,6 @@ const (
 	leadTime   = 15 * time.Minute
 	checks     = 15
 )
-
-// DueDecision is what came of checking a change whose end is near or past.
-type DueDecision struct {
-	Change record.Change
-	Next   time.Time // when to check again; zero: no more
-	Asks   bool      // people are asked whether it is to hold longer, or notified that it has ended where they could not be asked in time
-	Late   bool      // people are notified that its end is overdue
-	Ended  bool      // it ended by itself, which its attack's card is to show
-	Listed bool      // people are notified that the service still lists what it was told to delete, or not what it was told to make
-	Seen   bool      // it was verified that a mode's rule is the only one, which the change notes
-}
 
 // leadOf is how long before its end wafbot checks a change: a quarter of its time, where that is less than an hour.
 func leadOf(c record.Change) time.Duration { return min(leadTime, c.Until.Sub(c.At)/4) }
@@ -56,6 +46,15 @@ func CheckAt(c record.Change) time.Time {
 	return c.DueAt()
 }
 
+// Scheduled are changes with the time at which they are to be looked at next.
+func Scheduled(all ...record.Change) []record.Change {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].CheckAt = CheckAt(all[i])
+	}
+	return all
+}
+
 // deletedAt is when the change took the last of its entries off a list; zero: it took none.
 func deletedAt(c record.Change) (last time.Time) {
 	for _, s := range c.Steps {
@@ -73,14 +72,14 @@ func VerifiesDeletion(c record.Change, now time.Time) bool {
 }
 
 // VerifyDeletion is what came of looking whether the entries went that the change deleted.
-func VerifyDeletion(c record.Change, entries []apiclient.IPRule) DueDecision {
+func VerifyDeletion(c record.Change, entries []apiclient.IPRule) record.DueDecision {
 	left := slices.ContainsFunc(c.Steps, func(s record.Step) bool {
 		return s.Kind == record.DeleteEntry && s.Done && slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, *s.Entry) })
 	})
 	if left {
 		c.Fault = "the service accepted it and still lists the entry: look with lists"
 	}
-	return DueDecision{Change: c, Listed: left}
+	return record.DueDecision{Change: c, Listed: left}
 }
 
 // CheckAgainAt is when to check a change again that has not ended.
@@ -92,15 +91,8 @@ func CheckAgainAt(c record.Change, now time.Time) time.Time {
 	return next
 }
 
-// Ask has people asked about the change, once for each end.
-func (l *DueDecision) Ask(wanted bool) {
-	if l.Asks = wanted && !l.Change.Asked.Equal(l.Change.Until); l.Asks {
-		l.Change.Asked = l.Change.Until
-	}
-}
-
 // DueLine says what the end of a change would bring, and whether it is late.
-func DueLine(a *call.Account, ch record.Change, now time.Time) text.Text {
+func DueLine(a *config.Account, ch record.Change, now time.Time) text.Text {
 	what := text.New("The end of ", text.Bold(ch.Does), " is due")
 	if i := slices.IndexFunc(ch.Steps, setsMode); i >= 0 {
 		app, _ := describe.ModeOf(*ch.Steps[i].Rule)
@@ -143,8 +135,8 @@ func PermissionFix(t record.PermissionLoss) text.Text {
 
 // NotEnded is what came of trying to end a change that is over. People are notified once that its end is overdue, and not where the notice of lost permission says it,
 // nor when the store was away for a moment.
-func NotEnded(ch record.Change, err error, now time.Time, permissionLost bool) DueDecision {
-	l := DueDecision{Change: ch}
+func NotEnded(ch record.Change, err error, now time.Time, permissionLost bool) record.DueDecision {
+	l := record.DueDecision{Change: ch}
 	switch {
 	case CheckAt(ch).IsZero(): // another was faster
 	case now.Before(ch.Until): // it was prolonged
@@ -168,7 +160,7 @@ func FailureReason(err error) string {
 }
 
 // OverdueLines say that a change still holds whose end is past, and what to do by hand.
-func OverdueLines(a *call.Account, ch record.Change, now time.Time) []text.Text {
+func OverdueLines(a *config.Account, ch record.Change, now time.Time) []text.Text {
 	lines := []text.Text{
 		text.Lead("OVERDUE on "+a.Name+": ", DueLine(a, ch, now)),
 		text.New("Why: ", ch.Late.Why, ". wafbot tries again each minute, and says when it is done"),

@@ -16,6 +16,7 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -114,9 +115,9 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 			return call.Plan{}, err
 		}
 	}
-	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, describe.Targets(sent), c.Account.AppsText(apps), policy.Lasting(length))
+	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, describe.Targets(sent), call.AppsText(c.Account, apps), policy.Lasting(length))
 	if l.list == apiclient.ListDeny && c.Policy.Renews(sent, length) {
-		p.Renews = End(c.Now, c.Policy.Renew)
+		p.Renews = End(c.Now, c.Policy.RenewWhileActive)
 	}
 	return p, nil
 }
@@ -143,15 +144,15 @@ func WarnCannotBlock(c *call.Call, p *call.Plan, apps []int) {
 		}
 		apps = []int{int(c.Attack.App.N)}
 	}
-	if !slices.ContainsFunc(apps, func(id int) bool { return !c.Account.Applications[id].CannotBlock }) {
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("it stops nothing ", c.Account.AppsText(apps), ": what can't block (", text.Code("can_block: false"), " in the configuration) only watches")})
+	if !slices.ContainsFunc(apps, func(id int) bool { return !c.Account.Applications[id].CannotBlock() }) {
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("it stops nothing ", call.AppsText(c.Account, apps), ": what can't block (", text.Code("can_block: false"), " in the configuration) only watches")})
 	}
 }
 
 // guard holds the targets and the duration against the policy.
 func (l Listing) guard(c *call.Call, targets []grammar.Target, length time.Duration) error {
 	if l.list == apiclient.ListAllow {
-		approval.Need(c, policy.ApproveAllow, text.New("allowing lets a source past every protection"))
+		approval.Need(c, config.ApproveAllow, text.New("allowing lets a source past every protection"))
 	}
 	for _, t := range targets {
 		// Gray sources are blocked in safe_blocking mode, so the same ranges are left out there.
@@ -248,7 +249,7 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 				" it would do nothing. ", text.Code("remove "+describe.Sources(e)+" list="+e.List), " takes it off"))
 		}
 		if efficacy.Overlaps(e, want) && call.Overlap(e.Apps, want.Apps) {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(describe.Sources(e), " is on the ", describe.ListName(e.List), " ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), describe.Author(e),
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(describe.Sources(e), " is on the ", describe.ListName(e.List), " ", call.AppsText(c.Account, e.Apps), describe.Until(e.Expires), describe.Author(e),
 				", which wins: there it has no effect")})
 		}
 	}
@@ -259,16 +260,16 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 // needed, whose request says it.
 // Of a narrow range a note says so afterwards.
 func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
-	second := c.Policy.RequiredFor
+	second := c.Policy.Approval.RequiredFor
 	for _, t := range targets {
 		for _, s := range c.PolicyNow().Named() {
-			if what := s.HitBy(t); what != nil && !slices.Contains(second, policy.ApproveSource) {
+			if what := policy.HitBy(s, t); what != nil && !slices.Contains(second, config.ApproveSource) {
 				p.Warnings = append(p.Warnings, refusal.Warning{Text: what})
 			}
 		}
 		unseen := text.New(policy.NeverVisitors, ": it can't know whom else ", text.Code(t.String()), " hits")
 		switch broad := t.Kind != apiclient.KindRange || c.Policy.Wide(t); {
-		case broad && !slices.Contains(second, policy.ApproveBroad):
+		case broad && !slices.Contains(second, config.ApproveBroad):
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: unseen})
 		case !broad && !t.Prefix.IsSingleIP():
 			p.Notes = append(p.Notes, unseen)

@@ -69,7 +69,7 @@ func planLonger(c *call.Call, ch record.Change, until time.Time) (call.Plan, err
 	}
 	lasts := grammar.Never
 	if !until.IsZero() {
-		lasts = min(until.Sub(c.Now).Truncate(time.Second), c.Policy.Longest)
+		lasts = min(until.Sub(c.Now).Truncate(time.Second), c.Policy.LongestDuration)
 	}
 	again := *c
 	again.Cmd, again.Line = cmd, ch.Line.With("for", grammar.DurationText(lasts))

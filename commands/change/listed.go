@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -40,7 +41,7 @@ func AddedBy(c record.Change, entries []apiclient.IPRule) []record.Step {
 }
 
 // Listed is a change that has nothing left but its entries.
-func Listed(a *call.Account, id string, entries []apiclient.IPRule, now time.Time) record.Change {
+func Listed(a *config.Account, id string, entries []apiclient.IPRule, now time.Time) record.Change {
 	e, l := entries[0], Denying
 	m := reasonPrefix.FindStringSubmatch(e.Reason)
 	for _, other := range []Listing{Allowing, Graying} {
@@ -71,6 +72,6 @@ func Listed(a *call.Account, id string, entries []apiclient.IPRule, now time.Tim
 		c.Line = c.Line.With("app", strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Apps), " ", ","), "[]"))
 	}
 	c.Effect = call.Plan{Line: c.Line}.Effect()
-	c.Does = fmt.Sprintf("%s %s %s", l.verb, describe.Targets(targets), a.AppsText(e.Apps))
+	c.Does = fmt.Sprintf("%s %s %s", l.verb, describe.Targets(targets), call.AppsText(a, e.Apps))
 	return c
 }

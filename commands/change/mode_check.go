@@ -91,10 +91,10 @@ func deletedSince(c record.Change, all []record.Change, id int64) bool {
 }
 
 // ModeVerified is what came of verifying a switch of modes.
-func ModeVerified(c record.Change, wrong text.Text) DueDecision {
+func ModeVerified(c record.Change, wrong text.Text) record.DueDecision {
 	c.ModeVerified = true
 	if len(wrong) > 0 {
 		c.Fault = wrong.String()
 	}
-	return DueDecision{Change: c, Next: CheckAt(c), Listed: len(wrong) > 0, Seen: true}
+	return record.DueDecision{Change: c, Next: CheckAt(c), Listed: len(wrong) > 0, Seen: true}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -156,7 +156,7 @@ func (s *Patch) setApp(c *call.Call) error {
 	if c.Line.Keys["app"] == "" {
 		return nil
 	}
-	id, err := c.Account.App(c.Line.Keys["app"])
+	id, err := call.App(c.Account, c.Line.Keys["app"])
 	s.Scope.App = apiclient.Known(int64(id))
 	return err
 }
@@ -168,7 +168,7 @@ func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 		return call.Plan{}, err
 	}
 	app := s.Scope.App
-	if app.Known && c.Account.Applications[int(app.N)].CannotBlock {
+	if app.Known && c.Account.Applications[int(app.N)].CannotBlock() {
 		return call.Plan{}, refusal.Guarded(text.New(c.Account.AppName(app), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there"))
 	}
 	rule, err := s.Rule()
@@ -176,12 +176,12 @@ func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 		return call.Plan{}, refusal.Guarded(text.New("that can't be ", s.done(), ": ", text.Sanitize(err.Error(), 300)))
 	}
 	if s.Scope.Host == "" {
-		approval.Need(c, policy.ApproveRulesEverywhere, text.New("without a host it holds for every host"))
+		approval.Need(c, config.ApproveRulesEverywhere, text.New("without a host it holds for every host"))
 	}
 	what := s.words(c.Account)
 	p := ForTime(c, s.line(), "Patch "+what, length)
 	if s.Kind == describe.AnyAttack {
-		approval.Need(c, policy.ApproveBlockPath, text.New("blocking a path blocks every user there"))
+		approval.Need(c, config.ApproveBlockPath, text.New("blocking a path blocks every user there"))
 		p = ForTime(c, s.line(), "Block "+what, length)
 		p.Role = record.Admin
 		has := ""
@@ -212,7 +212,7 @@ func (s Patch) place() string {
 }
 
 // words are what the patch is for, and of which attacks.
-func (s Patch) words(a *call.Account) string {
+func (s Patch) words(a *config.Account) string {
 	place, app, only := s.place(), "every application", ""
 	if s.Scope.App.Known {
 		app, only = a.AppName(s.Scope.App), " only"

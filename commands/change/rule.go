@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -138,13 +139,13 @@ func GuardMode(c *call.Call, app int, to string) error {
 		if to == apiclient.ModeDefault {
 			return refusal.Guarded(text.New("the account's own mode has nothing to inherit from: name one of ", strings.Join(Modes, ", ")))
 		}
-		approval.Need(c, policy.ApproveRulesEverywhere, text.New("the account's own mode holds for ", describe.ModeApp(c.Account, app)))
+		approval.Need(c, config.ApproveRulesEverywhere, text.New("the account's own mode holds for ", describe.ModeApp(c.Account, app)))
 	}
 	if to == apiclient.ModeOff {
-		approval.Need(c, policy.ApproveModeOff, text.New("mode off lets everything through"))
+		approval.Need(c, config.ApproveModeOff, text.New("mode off lets everything through"))
 	}
 	blocks := to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking
-	if blocks && c.Account.Applications[app].CannotBlock {
+	if blocks && c.Account.Applications[app].CannotBlock() {
 		return refusal.Guarded(text.New(c.Account.AppName(apiclient.Known(int64(app))), " can't block (", text.Code("can_block: false"), " in the configuration): mode ", to, " would stop nothing"))
 	}
 	return nil

@@ -83,7 +83,7 @@ func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s r
 		switch {
 		case !efficacy.PartOf(e, ch, s):
 		case !efficacy.SameApps(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e):
-			changed = text.New("the entry for ", describe.Sources(e), " was changed since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
+			changed = text.New("the entry for ", describe.Sources(e), " was changed since: it holds ", call.AppsText(c.Account, e.Apps), describe.Until(e.Expires), ", left as it is")
 		default:
 			left = append(left, e)
 		}
@@ -147,7 +147,7 @@ func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule)
 		}
 		where := ""
 		if !call.Everywhere(e.Apps) {
-			where = " " + u.Account.AppsText(e.Apps)
+			where = " " + call.AppsText(u.Account, e.Apps)
 		}
 		u.note("still on the ", describe.ListName(e.List), ": ", describe.Sources(e), " covers it", where, describe.Until(e.Expires), describe.Author(e))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -80,12 +81,12 @@ func approvalOutcome(r record.ApprovalRequest) text.Text {
 }
 
 // Reach says whom a step hits; "" where that goes without saying.
-func Reach(a *call.Account, s record.Step) string {
+func Reach(a *config.Account, s record.Step) string {
 	switch {
 	case s.Kind == record.AddEntry && s.Entry.Kind == apiclient.KindRange:
-		return fmt.Sprintf("%s is %s, %s", Sources(*s.Entry), addresses(*s.Entry), a.AppsText(s.Entry.Apps))
+		return fmt.Sprintf("%s is %s, %s", Sources(*s.Entry), addresses(*s.Entry), call.AppsText(a, s.Entry.Apps))
 	case s.Kind == record.AddEntry:
-		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, Sources(*s.Entry), a.AppsText(s.Entry.Apps))
+		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, Sources(*s.Entry), call.AppsText(a, s.Entry.Apps))
 	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != AnyAttack:
 		return "" // clean requests pass
 	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleMode && len(s.Rule.Conditions) == 0:
@@ -118,9 +119,9 @@ func NeverOverridden(r record.ApprovalRequest) string {
 		return slices.ContainsFunc(r.Needs, func(n record.ApprovalReason) bool { return n.What == what })
 	}
 	switch {
-	case r.Line.Name == "allow" || needs(policy.ApproveAllow):
+	case r.Line.Name == "allow" || needs(config.ApproveAllow):
 		return "what lets a source past every protection can't be overridden"
-	case needs(policy.ApproveForever) || r.Line.Keys["for"] == "forever" || r.Line.Keys["patch"] == "forever":
+	case needs(config.ApproveForever) || r.Line.Keys["for"] == "forever" || r.Line.Keys["patch"] == "forever":
 		return "what never ends can't be overridden"
 	case r.Line.Keys["for"] == "" || r.Line.Name == "extend":
 		return "it can't be made to end soon"

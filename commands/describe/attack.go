@@ -10,24 +10,24 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Attack is an attack in one line, what its attacker wrote last.
-func Attack(a *call.Account, attack apiclient.Attack, now time.Time) text.Text {
+func Attack(a *config.Account, attack apiclient.Attack, now time.Time) text.Text {
 	return AttackWithCard(a, attack, now, nil)
 }
 
 // AttackWithCard is an attack in one line, with the way to its card where nothing is ever cut.
-func AttackWithCard(a *call.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
+func AttackWithCard(a *config.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
 	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), text.Cell(" "), card, kind(attack), text.Cell(" on "), a.AppName(attack.App), text.Cell(", "), text.Bold(StatusName(attack)), text.Cell(", "),
 		Figure(attack.Hits, "hit"), text.Cell(", "), Figure(attack.SourceCount, "source"), text.Cell(", last hit "), Ago(attack.Last, now), text.Cell(": "), text.Code(Where(attack)))
 }
 
 // AttackMeant says which attack something is about, and not how it stands.
-func AttackMeant(a *call.Account, attack apiclient.Attack) text.Text {
+func AttackMeant(a *config.Account, attack apiclient.Attack) text.Text {
 	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), " ", kind(attack), " on ", a.AppName(attack.App), ": ", text.Code(Where(attack)))
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -15,7 +15,7 @@ import (
 const AnyAttack = "any"
 
 // Rule is a rule in words, as Scope says which requests it is for.
-func Rule(a *call.Account, r apiclient.Rule) string {
+func Rule(a *config.Account, r apiclient.Rule) string {
 	scope, part := Scope(a, r.Conditions), text.Field(r.Point.String())
 	switch {
 	case r.Type == apiclient.RuleMode && len(r.Conditions) == 0:
@@ -89,7 +89,7 @@ func ModeByRules(rules []apiclient.Rule, app int) string {
 func ModeName(mode string) string { return cmp.Or(mode, "inherited, not visible") }
 
 // ModeApp is an application in a text about its mode; apiclient.AllApps stands for those that have the account's.
-func ModeApp(a *call.Account, app int) string {
+func ModeApp(a *config.Account, app int) string {
 	if app == apiclient.AllApps {
 		return "all applications without a mode of their own"
 	}
@@ -110,7 +110,7 @@ func ByService(r apiclient.Rule, before, after string) string {
 }
 
 // RuleRow is a rule in one line; made is the change of wafbot's that made it, if one did.
-func RuleRow(a *call.Account, r apiclient.Rule, made record.Change) text.Text {
+func RuleRow(a *config.Account, r apiclient.Rule, made record.Change) text.Text {
 	line := text.New(text.Code(fmt.Sprint(r.ID)), text.Cell(" "), Rule(a, r), ByService(r, ", ", ""))
 	switch {
 	case !made.DueAt().IsZero():

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -87,7 +87,7 @@ func pathsName(p apiclient.Path) string {
 
 // Scope is which requests a rule is for, in words, or where no words say just that, by each of its conditions. It names applications as the account
 // does; without one by their numbers, which don't change with the configuration.
-func Scope(a *call.Account, conditions []apiclient.Condition) string {
+func Scope(a *config.Account, conditions []apiclient.Condition) string {
 	if len(conditions) == 0 {
 		return "everywhere"
 	}

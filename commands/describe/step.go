@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -29,16 +30,16 @@ func Step(s record.Step) string {
 }
 
 // ByHand is a step in words for a person who does it in the service's console.
-func ByHand(a *call.Account, s record.Step) text.Text {
+func ByHand(a *config.Account, s record.Step) text.Text {
 	switch s.Kind {
 	case record.AddEntry:
 		reason := s.Entry.Reason
 		if ours, rest, ok := strings.Cut(reason, " by "); ok && strings.HasPrefix(ours, "wafbot") {
 			reason = "by " + rest // an entry that names a change of wafbot's would be taken for wafbot's own
 		}
-		return text.New("add to the ", ListName(s.Entry.List), ": ", text.Code(Sources(*s.Entry)), ", ", a.AppsText(s.Entry.Apps), ",", Until(s.Entry.Expires), ", reason ", text.Code(text.Sanitize(reason, maxReason)))
+		return text.New("add to the ", ListName(s.Entry.List), ": ", text.Code(Sources(*s.Entry)), ", ", call.AppsText(a, s.Entry.Apps), ",", Until(s.Entry.Expires), ", reason ", text.Code(text.Sanitize(reason, maxReason)))
 	case record.DeleteEntry:
-		return text.New("take off the ", ListName(s.Entry.List), ": ", text.Code(Sources(*s.Entry)), ", ", a.AppsText(s.Entry.Apps))
+		return text.New("take off the ", ListName(s.Entry.List), ": ", text.Code(Sources(*s.Entry)), ", ", call.AppsText(a, s.Entry.Apps))
 	case record.CreateRule:
 		if app, ok := ModeOf(*s.Rule); ok {
 			return text.New("set the mode of ", ModeApp(a, app), " to ", text.Code(text.Field(s.Rule.Mode)))

@@ -7,14 +7,14 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Applications names the application that most of the storm is on, and how many more there are.
-func Applications(s record.Storm, a *call.Account) string {
+func Applications(s record.Storm, a *config.Account) string {
 	var first apiclient.Figure
 	for _, app := range slices.Sorted(maps.Keys(s.Apps)) {
 		if !first.Known || s.Apps[app] > s.Apps[first.N] {
@@ -78,7 +78,7 @@ func Cause(s record.Storm, policy policy.Policy) text.Text {
 const maxTallied = 4
 
 // Tallies count a storm's attacks by status, type, application, and source.
-func Tallies(s record.Storm, a *call.Account, policy policy.Policy, sources apiclient.Figure) []text.Text {
+func Tallies(s record.Storm, a *config.Account, policy policy.Policy, sources apiclient.Figure) []text.Text {
 	of := countedByStatus(s)
 	status := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) })
 	if none := s.FalsePositives; none > 0 {

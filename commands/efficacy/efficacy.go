@@ -1,7 +1,20 @@
 // Package efficacy judges whether mitigations work, by what the service lists of their sources and places.
+//
+// After each complete poll the poller calls its one hook, Watch.Judge, and saves what it gives in the script that saves
+// the poll. It judges with one pure function, judge.part: what was seen of a source or rule in, what that means out.
+//
+//   - A change of wafbot's is judged by what came since it was made, wherever the service lists it: observe adds that up
+//     in the change's Efficacy, part by part. What people did is in the store at once, so a card shows a change that
+//     isn't judged yet.
+//   - What others have in force, and entries of wafbot's that name no source, are judged by Others: by the tally of what
+//     was stopped that the poller saves with each attack, and by its last hit. That is AttackState.Others.
+//
+// Who draws reads both through Mitigations and judges nothing. The sentences are in line.go, the likely reasons in
+// reasons.go; entries.go and overlay.go say what stands at the service.
 package efficacy
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -45,15 +58,12 @@ func delaysOf(c record.Change) delays {
 type judge struct{ speed float64 }
 
 func (j judge) scaled(d time.Duration) time.Duration {
-	if j.speed == 0 {
-		return d
-	}
-	return time.Duration(float64(d) / j.speed)
+	return time.Duration(float64(d) / cmp.Or(j.speed, 1))
 }
 
 // observe takes what a snapshot shows in. The change was accepted before.
-func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, seen []delta) record.Efficacy {
-	d, parts := delaysOf(c), map[string]record.Traffic{}
+func (j judge) observe(e record.Efficacy, c record.Change, seen []delta) record.Efficacy {
+	d, subjects, parts := delaysOf(c), subjectsOf(c), map[string]record.Traffic{}
 	for key, t := range e.Parts {
 		parts[key] = t
 	}
@@ -71,11 +81,7 @@ func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, s
 				parts[s.key] = t
 				continue
 			}
-			from := c.At.Add(j.scaled(d.counts))
-			if first := t.Stopped.First; !first.IsZero() {
-				from = record.Earlier(first.Add(j.scaled(settling)), from)
-			}
-			t = addTraffic(t, came, as, c.At.Truncate(time.Second), from)
+			t = addTraffic(t, came, as, c.At.Truncate(time.Second), j.countsFrom(t.Stopped.First, c.At, d))
 			if g.turned && as == apiclient.StatusPartly && s.rule != nil {
 				t.Stopped = addTally(t.Stopped, growth{1, came.since, came.last})
 			}
@@ -97,7 +103,7 @@ func (j judge) finding(e record.Efficacy, c record.Change, now time.Time, ongoin
 	}
 	found := map[record.Finding]bool{}
 	for _, key := range partsOf(c) {
-		found[j.part(e.Parts[key], c, now)] = true
+		found[j.part(e.Parts[key], c.At, delaysOf(c), now)] = true
 	}
 	switch {
 	case found[record.NotWorking] && !found[record.Working] && !found[record.PartlyWorking]:
@@ -120,10 +126,18 @@ func partsOf(c record.Change) (keys []string) {
 	return keys
 }
 
-// part judges one source, or a rule.
-func (j judge) part(t record.Traffic, c record.Change, now time.Time) record.Finding {
-	d, since := delaysOf(c), now.Sub(c.At)
-	last := lastThrough(t)
+// countsFrom is from when on what gets through counts against what was made then, and first stopped something then.
+func (j judge) countsFrom(first, made time.Time, d delays) time.Time {
+	from := made.Add(j.scaled(d.counts))
+	if first.IsZero() {
+		return from
+	}
+	return record.Earlier(first.Add(j.scaled(settling)), from)
+}
+
+// part judges by what was seen of one source, or of a rule, since it was made.
+func (j judge) part(t record.Traffic, made time.Time, d delays, now time.Time) record.Finding {
+	since, last := now.Sub(made), lastThrough(t)
 	counted := t.Through.N + t.Mixed.N
 	switch {
 	case t.Stopped.N > 0 && t.Through.N > 0 && t.Through.Last.Sub(t.Stopped.Last) > j.scaled(settling):

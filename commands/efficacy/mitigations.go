@@ -1,6 +1,7 @@
 package efficacy
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
@@ -12,103 +13,99 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Mitigation is something in force against an attack, whoever did it: a change of wafbot's, or an entry or rule that others made at the service.
-type Mitigation struct {
-	Does    string // in words: Deny country:FR
-	Change  string // the id of wafbot's change; "": others made it, in the service's console or by its API
-	By      string // a person, or the author as the service lists it; "": not known
-	Finding record.Finding
-	Stopped int64     // hits that were seen stopped, at least
-	Last    time.Time // of them; zero: none was
-	Others  int64     // with PartlyWorking: it works, and up to so many other sources get through; 0: what it is to stop gets through in part
-	Since   time.Time // it was made; zero: not known
-	Due     time.Time // it was to work by then
-	Until   time.Time // zero: it has no end, as far as is known
-
-	subjects []subject // those that are for the attack
-}
-
-// Works reports whether it was seen to stop something and still does.
-func (m Mitigation) Works() bool {
-	return m.Finding == record.Working || m.Finding == record.PartlyWorking
-}
-
-// Denies reports whether it denies a source of the attack.
-func (m Mitigation) Denies(source apiclient.Source) bool {
-	return slices.ContainsFunc(m.subjects, func(sub subject) bool { return sub.target != nil && sub.target.Holds(source) })
-}
-
-// ForAllSources reports whether it is a rule: what it stops doesn't depend on the source.
-func (m Mitigation) ForAllSources() bool {
-	return slices.ContainsFunc(m.subjects, func(sub subject) bool { return sub.rule != nil })
-}
-
-// Mitigations are all that are in force against an attack, as far as is known: wafbot's, the newest first, then those of others. What names neither a
-// source of the attack nor its place counts if it was made for the attack.
-func Mitigations(s call.Situation) (all []Mitigation) {
-	known := s.AccountChanges
-	if known == nil {
-		known = s.Changes
-	}
+// Mitigations are all that are in force against an attack, as they were judged: wafbot's, the newest first, then those
+// of others. What names neither a source of the attack nor its place counts if it was made for the attack.
+func Mitigations(s call.Situation) (all []record.Mitigation) {
+	known := knownChanges(s)
 	for _, c := range InPlace(known, s.Now) {
-		if m := own(s, c); !Gone(s, c) && (c.AttackID == s.ID || len(m.subjects) > 0) {
+		m := own(s, c)
+		if i := slices.IndexFunc(s.Others, func(o record.Mitigation) bool { return o.Change == c.ID }); i >= 0 {
+			m = s.Others[i]
+		}
+		if !Gone(s, c) && (c.AttackID == s.ID || m.Rule || len(m.Sources) > 0) {
 			all = append(all, m)
 		}
 	}
-	if s.Storm != nil {
-		return all
+	for _, m := range s.Others {
+		deleted := made(known, func(_ record.Change, step record.Step) bool {
+			return step.Done && (step.Kind == record.DeleteRule && m.Rule && step.Rule.ID == m.ID ||
+				step.Kind == record.DeleteEntry && !m.Rule && step.Entry.ID == m.ID)
+		})
+		if m.Change == "" && !deleted && (m.Until.IsZero() || m.Until.After(s.Now)) {
+			all = append(all, m)
+		}
 	}
-	all = append(all, ofOthers(s, known)...)
 	others := othersThrough(s, all)
 	for i := range all {
-		if m := &all[i]; m.Finding == record.Working && !m.ForAllSources() && others > 0 && s.Attack.Last.After(m.Since) {
+		m := &all[i]
+		if m.Finding == record.Working && !m.Rule && others > 0 && s.Attack.Last.After(m.Since) {
 			m.Finding, m.Others = record.PartlyWorking, others
 		}
 	}
 	return all
 }
 
-// own is a change of wafbot's as a mitigation. What was seen of it as the change's is known sooner than what the attack's record shows, or later: the
-// better news counts.
-func own(s call.Situation, c record.Change) Mitigation {
-	e, d, subjects := s.Efficacy[c.ID], delaysOf(c), subjectsOf(c)
-	m := Mitigation{Does: Does(s, c), Change: c.ID, By: c.Actor.Name, Finding: e.Finding, Stopped: e.Stopped(), Since: c.At, Due: c.At.Add(d.works), Until: c.Until}
+func knownChanges(s call.Situation) []record.Change {
+	if s.AccountChanges == nil {
+		return s.Changes
+	}
+	return s.AccountChanges
+}
+
+// own is a change of wafbot's as a mitigation, as it was judged.
+func own(s call.Situation, c record.Change) record.Mitigation {
+	e, subjects := s.Efficacy[c.ID], subjectsOf(c)
+	m := record.Mitigation{
+		Does: Does(s, c), Change: c.ID, By: c.Actor.Name, Finding: e.Finding, Stopped: e.Stopped(),
+		Since: c.At, Due: c.At.Add(delaysOf(c).works), Until: c.Until,
+	}
 	if unwatched(s, c) || len(subjects) == 0 {
 		m.Finding = record.EfficacyUnknown
 	}
-	for _, step := range c.Steps {
-		if step.Kind == record.AddEntry && step.Done && len(subjects) == 0 {
-			subjects = unnamed(s, *step.Entry, c.At)
-		}
-	}
-	m.subjects = slices.DeleteFunc(subjects, func(sub subject) bool { return !sub.meets(s.Attack) })
-	stopped := stoppedBy(s, m.subjects, c.At)
-	m.Last = stopped.Last
 	for _, t := range e.Parts {
 		m.Last = record.Later(m.Last, t.Stopped.Last)
 	}
-	if m.Stopped = max(m.Stopped, stopped.N); stopped.N > 0 && !s.Attack.Last.After(stopped.Last) {
-		m.Finding = record.Working
+	for _, sub := range subjects {
+		m.Rule = m.Rule || sub.rule != nil && sub.against(s.Attack)
+	}
+	for _, source := range s.Attack.Sources {
+		if slices.ContainsFunc(subjects, func(sub subject) bool {
+			return sub.target != nil && sub.target.Holds(source) && call.HoldsFor(sub.apps, appsOf(s.Attack))
+		}) {
+			m.Sources = append(m.Sources, source.IP)
+		}
 	}
 	return m
 }
 
-// ofOthers are the entries and rules against the attack that no change of wafbot's made.
-func ofOthers(s call.Situation, known []record.Change) (all []Mitigation) {
-	for _, e := range s.Entries {
-		if e.List != apiclient.ListDeny {
-			continue
-		}
-		subjects := unnamed(s, e, e.Created)
-		for _, t := range grammar.TargetsOf(e) {
-			if sub := (subject{key: t.String(), target: &t, apps: e.Apps}); sub.meets(s.Attack) {
-				subjects = append(subjects, sub)
+// against reports whether a rule is a patch, or blocking mode, for the attack's place.
+func (s subject) against(a apiclient.Attack) bool {
+	if s.rule.Type == apiclient.RuleMode {
+		return s.rule.Mode == apiclient.ModeBlock && s.place(a)
+	}
+	return s.rule.Type == apiclient.RulePatch && s.place(a) && s.patches(a)
+}
+
+// Others judges what no change is judged by: the entries and rules against an attack that others made, and entries of
+// wafbot's that name no source. What they stop is seen by the attack's own tally. Speed is as NewWatch has it.
+func Others(s call.Situation, speed float64) (all []record.Mitigation) {
+	known, by := knownChanges(s), judge{speed}
+	for _, c := range InPlace(known, s.Now) {
+		m := own(s, c)
+		for _, step := range c.Steps {
+			if c.Unseeable() != "" && step.Kind == record.AddEntry && step.Done {
+				m.Sources = append(m.Sources, denied(s, *step.Entry, c.At)...)
 			}
 		}
+		if c.Unseeable() != "" && len(m.Sources) > 0 {
+			all = append(all, by.judged(s, m, stopped(s, m.Sources, m.Since), entryDelays))
+		}
+	}
+	for _, e := range s.Entries {
 		byUs := func(c record.Change, step record.Step) bool { return step.Kind == record.AddEntry && Ours(e, c, step) }
-		if len(subjects) > 0 && !made(known, byUs) {
-			m := Mitigation{Does: "Deny " + describe.Sources(e), By: text.Field(e.Author), Since: e.Created, Due: e.Created.Add(entryDelays.works), Until: e.Expires, subjects: subjects}
-			all = append(all, m.judged(s, entryDelays))
+		if sources := denied(s, e, e.Created); len(sources) > 0 && !made(known, byUs) {
+			m := record.Mitigation{Does: "Deny " + describe.Sources(e), By: text.Field(e.Author), ID: e.ID, Sources: sources, Since: e.Created, Until: e.Expires}
+			all = append(all, by.judged(s, m, stopped(s, sources, m.Since), entryDelays))
 		}
 	}
 	for _, r := range s.Rules {
@@ -117,12 +114,80 @@ func ofOthers(s call.Situation, known []record.Change) (all []Mitigation) {
 			return step.Kind == record.CreateRule && step.Done && CurrentRule(known, step.ID) == r.ID
 		}
 		usual := r.Type == apiclient.RuleMode && r.Updated.Before(s.Attack.First) // it is how the application always is
-		if !usual && !overridden(s, r) && sub.meets(s.Attack) && !made(known, byUs) {
-			m := Mitigation{Does: ruleDoes(s, r), Since: r.Updated, Due: r.Updated.Add(ruleDelays.works), subjects: []subject{sub}}
-			all = append(all, m.judged(s, ruleDelays))
+		if usual || overridden(s, r) || !sub.against(s.Attack) || made(known, byUs) {
+			continue
+		}
+		m, t := record.Mitigation{Does: ruleDoes(s, r), ID: r.ID, Rule: true, Since: r.Updated}, record.Tally{}
+		if r.Type == apiclient.RulePatch {
+			t = since(s.Stopped.Patched, m.Since)
+		}
+		all = append(all, by.judged(s, m, t, ruleDelays))
+	}
+	return all
+}
+
+// judged is a mitigation with what it does, by what was seen stopped and the attack's last hit, if that came later. Of a
+// source it isn't known when its last hit got through: of an entry that counts only if it denies all sources.
+func (j judge) judged(s call.Situation, m record.Mitigation, stopped record.Tally, d delays) record.Mitigation {
+	t, last := record.Traffic{Stopped: stopped}, s.Attack.Last
+	if last.After(stopped.Last) && (m.Rule || AllListed(s.Attack) && len(m.Sources) == len(s.Attack.Sources)) {
+		came := growth{1, last, last}
+		as := s.Attack.Status()
+		if as == apiclient.StatusBlocked {
+			as = apiclient.StatusPartly // by whatever blocked it: what this stops has records of its own
+		}
+		t = addTraffic(t, came, as, m.Since, j.countsFrom(stopped.First, m.Since, d))
+	}
+	m.Due, m.Stopped, m.Last = m.Since.Add(d.works), stopped.N, stopped.Last
+	m.Finding = j.part(t, m.Since, d, s.Now)
+	return m
+}
+
+// denied are the attack's sources that an entry of the denylist denies. The service doesn't list which are of a proxy
+// or data center: of these, those that were seen stopped since it was made and that no other entry names.
+func denied(s call.Situation, e apiclient.IPRule, from time.Time) (all []netip.Addr) {
+	if e.List != apiclient.ListDeny || !e.Lasts(s.Now) || !call.HoldsFor(e.Apps, appsOf(s.Attack)) {
+		return nil
+	}
+	for _, source := range s.Attack.Sources {
+		holds := func(t grammar.Target) bool { return t.Holds(source) }
+		named := func(other apiclient.IPRule) bool {
+			return other.List == apiclient.ListDeny && slices.ContainsFunc(grammar.TargetsOf(other), holds)
+		}
+		unnamed := e.Kind != apiclient.KindRange && e.Kind != apiclient.KindCountry &&
+			since(s.Stopped.Sources[source.IP], from).N > 0 && !slices.ContainsFunc(s.Entries, named)
+		if unnamed || slices.ContainsFunc(grammar.TargetsOf(e), holds) {
+			all = append(all, source.IP)
 		}
 	}
 	return all
+}
+
+// stopped is what was seen stopped of these sources' tries since a time.
+func stopped(s call.Situation, sources []netip.Addr, from time.Time) (t record.Tally) {
+	for _, source := range sources {
+		if one := since(s.Stopped.Sources[source], from); one.N > 0 {
+			t = record.Tally{N: t.N + one.N, First: record.Earlier(t.First, one.First), Last: record.Later(t.Last, one.Last)}
+		}
+	}
+	return t
+}
+
+// since is what a tally has since a time. Of what began before, only the last try is known to have come later.
+func since(t record.Tally, from time.Time) record.Tally {
+	switch {
+	case t.N == 0 || !t.Last.After(from):
+		return record.Tally{}
+	case t.First.Before(from):
+		return record.Tally{N: 1, First: t.Last, Last: t.Last}
+	}
+	return t
+}
+
+func made(known []record.Change, by func(record.Change, record.Step) bool) bool {
+	return slices.ContainsFunc(known, func(c record.Change) bool {
+		return slices.ContainsFunc(c.Steps, func(step record.Step) bool { return by(c, step) })
+	})
 }
 
 // overridden reports whether a rule is of the account's own mode, and the attack's application has another.
@@ -134,41 +199,6 @@ func overridden(s call.Situation, r apiclient.Rule) bool {
 	return !s.Attack.App.Known || by == nil || by.ID != r.ID
 }
 
-// unnamed are what an entry of proxies or data centers was seen to stop: the service doesn't list which sources are of that kind. These are the attack's
-// sources that were seen stopped since the entry was made, and that no other entry names.
-func unnamed(s call.Situation, e apiclient.IPRule, since time.Time) (all []subject) {
-	if e.List != apiclient.ListDeny || e.Kind == apiclient.KindRange || e.Kind == apiclient.KindCountry || !call.HoldsFor(e.Apps, appsOf(s.Attack)) {
-		return nil
-	}
-	for _, source := range s.Attack.Sources {
-		named := slices.ContainsFunc(s.Entries, func(other apiclient.IPRule) bool {
-			return other.List == apiclient.ListDeny && slices.ContainsFunc(grammar.TargetsOf(other), func(t grammar.Target) bool { return t.Holds(source) })
-		})
-		if t := s.Stopped.Sources[source.IP]; t.N > 0 && t.Last.After(since) && !named {
-			target := grammar.RangeOf(grammar.OnlyAddr(source.IP))
-			all = append(all, subject{key: target.String(), target: &target, apps: e.Apps})
-		}
-	}
-	return all
-}
-
-func made(known []record.Change, by func(record.Change, record.Step) bool) bool {
-	return slices.ContainsFunc(known, func(c record.Change) bool {
-		return slices.ContainsFunc(c.Steps, func(step record.Step) bool { return by(c, step) })
-	})
-}
-
-// meets reports whether the subject is for the attack: it names one of its sources on its application, or is a patch or blocking mode for its place.
-func (s subject) meets(a apiclient.Attack) bool {
-	switch {
-	case s.target != nil:
-		return slices.ContainsFunc(a.Sources, s.target.Holds) && call.HoldsFor(s.apps, appsOf(a))
-	case s.rule.Type == apiclient.RuleMode:
-		return s.rule.Mode == apiclient.ModeBlock && s.place(a)
-	}
-	return s.rule.Type == apiclient.RulePatch && s.place(a) && s.patches(a)
-}
-
 // appsOf is the attack's application as entries name it; all where it isn't known.
 func appsOf(a apiclient.Attack) []int {
 	if !a.App.Known {
@@ -177,72 +207,25 @@ func appsOf(a apiclient.Attack) []int {
 	return []int{int(a.App.N)}
 }
 
-// stoppedBy is what was seen stopped of the attack's tries that these subjects are to stop, since they were made.
-func stoppedBy(s call.Situation, subjects []subject, since time.Time) (t record.Tally) {
-	add := func(one record.Tally) {
-		if one.N == 0 || !one.Last.After(since) {
-			return
-		}
-		if one.First.Before(since) {
-			one.N = 1 // of its record: the others may have come before
-		}
-		t.N, t.Last = t.N+one.N, record.Later(t.Last, one.Last)
-	}
-	for _, source := range s.Attack.Sources {
-		if slices.ContainsFunc(subjects, func(sub subject) bool { return sub.target != nil && sub.target.Holds(source) }) {
-			add(s.Stopped.Sources[source.IP])
-		}
-	}
-	if slices.ContainsFunc(subjects, func(sub subject) bool { return sub.rule != nil && sub.rule.Type == apiclient.RulePatch }) {
-		add(s.Stopped.Patched)
-	}
-	return t
-}
-
-// judged is a mitigation of others with what it does, by what the attack's record and what was stopped show. Of a source it isn't known when its last hit
-// got through: an entry is found not to work only if it names all sources.
-func (m Mitigation) judged(s call.Situation, d delays) Mitigation {
-	stopped, last := stoppedBy(s, m.subjects, m.Since), s.Attack.Last
-	m.Stopped, m.Last = stopped.N, stopped.Last
-	all := m.ForAllSources() || denied(s.Attack, []Mitigation{m}) == len(s.Attack.Sources) && AllListed(s.Attack)
-	switch {
-	case stopped.N > 0 && (!all || last.Sub(stopped.Last) <= 0):
-		m.Finding = record.Working
-	case stopped.N > 0 && last.Sub(stopped.Last) <= settling:
-		m.Finding = record.PartlyWorking
-	case stopped.N > 0, all && last.Sub(m.Since) >= d.judged && s.Attack.Status() == apiclient.StatusNotBlocked:
-		m.Finding = record.NotWorking // no longer, or never
-	case s.Now.Sub(m.Since) < d.judged:
-		m.Finding = record.NotYet
-	default:
-		m.Finding = record.EfficacyUnknown
-	}
-	return m
-}
-
-// denied is how many of the attack's listed sources mitigations deny.
-func denied(a apiclient.Attack, by []Mitigation) (n int) {
-	for _, source := range a.Sources {
-		if slices.ContainsFunc(by, func(m Mitigation) bool { return m.Denies(source) }) {
-			n++
-		}
-	}
-	return n
-}
-
 // AllListed reports whether the service lists all sources of the attack.
 func AllListed(a apiclient.Attack) bool {
 	return a.SourceCount.Known && a.SourceCount.N == int64(len(a.Sources))
 }
 
 // othersThrough is how many sources get through that nothing stops, at most; 0 while nothing is seen getting through.
-func othersThrough(s call.Situation, by []Mitigation) int64 {
+func othersThrough(s call.Situation, by []record.Mitigation) int64 {
 	a := s.Attack
-	ruled := slices.ContainsFunc(by, func(m Mitigation) bool { return m.ForAllSources() && m.Works() })
-	if s.Paused || ruled || !a.SourceCount.Known || a.Status() == apiclient.StatusBlocked {
+	ruled := slices.ContainsFunc(by, func(m record.Mitigation) bool { return m.Rule && m.Works() })
+	if s.Storm != nil || s.Paused || ruled || !a.SourceCount.Known || a.Status() == apiclient.StatusBlocked {
 		return 0
 	}
-	return max(0, a.SourceCount.N-int64(denied(a, by)))
+	left := a.SourceCount.N
+	for _, source := range a.Sources {
+		if slices.ContainsFunc(by, func(m record.Mitigation) bool { return m.Denies(source) }) {
+			left--
+		}
+	}
+	return max(0, left)
 }
 
 // Does says in few words what a change of wafbot's does, or is to do.

@@ -7,6 +7,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -78,7 +79,7 @@ func supersededAt(ch record.Change, changes []record.Change) time.Time {
 }
 
 // Text says from when to when no incident could be registered, and why.
-func (m ModeWindow) Text(a *call.Account, now time.Time) text.Text {
+func (m ModeWindow) Text(a *config.Account, now time.Time) text.Text {
 	can, is := "could", "was"
 	if m.goesOn(now) {
 		can, is = "can", "is"

@@ -97,7 +97,7 @@ func powerless(s call.Situation) (all []text.Text) {
 	app, name := int(s.Attack.App.N), s.Account.AppName(s.Attack.App)
 	switch {
 	case !s.Attack.App.Known:
-	case s.Account.Applications[app].CannotBlock:
+	case s.Account.Applications[app].CannotBlock():
 		all = append(all, text.New(name, " can't block (", text.Code("can_block: false"), " in the configuration)"))
 	case !s.ListsReadAt.IsZero() && describe.ModeByRules(s.Rules, app) == apiclient.ModeOff:
 		all = append(all, text.New("the mode of ", name, " is off: nothing is blocked there"))

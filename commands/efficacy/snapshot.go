@@ -9,18 +9,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Snapshot is what one poll of the service's records found.
-type Snapshot struct {
-	At     time.Time            // on the service's clock
-	Since  time.Time            // of the poll before; zero: what stood there before isn't known
-	Deltas []record.AttackDelta // the records that changed
-
-	// The lists and rules as they were read last, and when; zero: not yet.
-	Entries     []apiclient.IPRule
-	Rules       []apiclient.Rule
-	ListsReadAt time.Time
-}
-
 // growth is hits that came since the poll before, at the latest.
 type growth struct {
 	n           int64
@@ -35,10 +23,10 @@ type delta struct {
 	sources map[netip.Addr]growth
 }
 
-// delta takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless all were listed.
-func (g Snapshot) delta(p record.AttackDelta, most highs) delta {
+// deltaOf takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless all were listed.
+func deltaOf(g record.Poll, p record.AttackDelta, most highs) delta {
 	s := delta{record: p.Now, sources: map[netip.Addr]growth{}}
-	grown := growth{since: g.Since, last: g.last(*p.Now)}
+	grown := growth{since: g.Since, last: lastHit(*p.Now, g.At)}
 	var before apiclient.Attack
 	if p.Before == nil {
 		grown.since = p.Now.First
@@ -67,12 +55,12 @@ func (g Snapshot) delta(p record.AttackDelta, most highs) delta {
 	return s
 }
 
-// last is a record's last hit; at the latest, now.
-func (g Snapshot) last(a apiclient.Attack) time.Time {
+// lastHit is a record's last hit; at the latest, now.
+func lastHit(a apiclient.Attack, now time.Time) time.Time {
 	if a.Last.IsZero() {
-		return g.At
+		return now
 	}
-	return record.Earlier(a.Last, g.At)
+	return record.Earlier(a.Last, now)
 }
 
 func (g growth) by(before, now apiclient.Figure) growth {

@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -73,7 +73,7 @@ func listedSources(c *call.Call) []call.Option {
 	for _, s := range sources {
 		t := grammar.RangeOf(grammar.OnlyAddr(s.IP))
 		own, isOwn := c.PolicyNow().SourceOf(s.IP)
-		if isOwn && own.Deny != policy.DenyApproval || len(options) == maxOptions {
+		if isOwn && own.Deny != config.DenyApproval || len(options) == maxOptions {
 			continue
 		}
 		label := strings.TrimSpace(t.String() + " " + text.Sanitize(s.Country, 3))

@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -96,7 +97,7 @@ func field(c *call.Call, arg call.Arg, has []string) call.Field {
 }
 
 // keepValues makes what the field holds already one of its options: as a typed duration that isn't among the usual ones.
-func keepValues(f *call.Field, arg call.Arg, a *call.Account) {
+func keepValues(f *call.Field, arg call.Arg, a *config.Account) {
 	var kept []string
 	for _, written := range f.Values {
 		for value := range strings.SplitSeq(written, ",") {

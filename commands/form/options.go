@@ -20,6 +20,7 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -78,7 +79,7 @@ func Lengths(c *call.Call) []call.Option {
 		15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 		3 * 24 * time.Hour, 7 * 24 * time.Hour, 14 * 24 * time.Hour, 30 * 24 * time.Hour,
 	} {
-		if d <= c.Policy.Longest {
+		if d <= c.Policy.LongestDuration {
 			options = append(options, call.Option{Value: grammar.DurationText(d), Label: text.Duration(d)})
 		}
 	}
@@ -88,7 +89,7 @@ func Lengths(c *call.Call) []call.Option {
 // LengthsOrEver are Lengths, and forever.
 func LengthsOrEver(c *call.Call) []call.Option {
 	label := "forever"
-	if slices.Contains(c.Policy.RequiredFor, policy.ApproveForever) {
+	if slices.Contains(c.Policy.Approval.RequiredFor, config.ApproveForever) {
 		label = "forever: needs approval"
 	}
 	return append(Lengths(c), call.Option{Value: grammar.DurationText(grammar.Never), Label: label})

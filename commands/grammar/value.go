@@ -142,7 +142,7 @@ func ParseRange(word string) (Target, error) {
 	case err != nil:
 		return Target{}, refusal.Invalid(rangeName, word, "203.0.113.7")
 	}
-	prefix = Unmap(prefix)
+	prefix = record.Unmap(prefix)
 	if prefix.Masked() != prefix {
 		return Target{}, refusal.Invalid(rangeName, word, prefix.Masked().String(), "Perhaps ", text.Code(prefix.Masked().String()), " or ", text.Code(prefix.Addr().String()))
 	}
@@ -150,14 +150,6 @@ func ParseRange(word string) (Target, error) {
 		return Target{}, refusal.Invalid(rangeName, word, "203.0.113.0/24", "It holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such")
 	}
 	return RangeOf(prefix), nil
-}
-
-// Unmap makes an IPv4 range of one written as v4-mapped IPv6, which would slip through every guard otherwise.
-func Unmap(p netip.Prefix) netip.Prefix {
-	if p.Addr().Is4In6() && p.Bits() >= 96 {
-		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-	}
-	return p
 }
 
 // OnlyAddr is the range of one address.
@@ -206,7 +198,7 @@ func (t Target) Covers(other Target) bool {
 // Overlaps reports whether some address is in both, or stands for one that is. A range that stands for more of IPv4 than anybody could deny, such as all
 // of NAT64, is only what it says: else, once it is protected, no IPv4 address could be denied.
 func (t Target) Overlaps(p netip.Prefix) bool {
-	p = Unmap(p)
+	p = record.Unmap(p)
 	switch {
 	case t.Kind != apiclient.KindRange:
 		return false

@@ -90,7 +90,7 @@ func (f Facts) state() State {
 		return Mitigated
 	case s.Paused:
 		return Quiet
-	case status == apiclient.StatusPartly || slices.ContainsFunc(efficacy.Mitigations(s), efficacy.Mitigation.Works):
+	case status == apiclient.StatusPartly || slices.ContainsFunc(efficacy.Mitigations(s), record.Mitigation.Works):
 		return PartlyBlocked
 	}
 	return NotBlocked
@@ -109,15 +109,15 @@ func proven(s call.Situation) bool {
 	if slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return efficacy.Allowed(s, source) }) {
 		return false
 	}
-	ruled := slices.ContainsFunc(mitigations, func(m efficacy.Mitigation) bool { return m.ForAllSources() && m.Works() && !a.Last.After(m.Last) })
+	ruled := slices.ContainsFunc(mitigations, func(m record.Mitigation) bool { return m.Rule && m.Works() && !a.Last.After(m.Last) })
 	return ruled || s.Stopped.Last().After(a.Last) && deniesAll(a, mitigations)
 }
 
 // deniesAll reports whether the denied sources sent all of an attack's hits.
-func deniesAll(a apiclient.Attack, mitigations []efficacy.Mitigation) bool {
+func deniesAll(a apiclient.Attack, mitigations []record.Mitigation) bool {
 	left := a.Hits.N
 	for _, source := range a.Sources {
-		denies := func(m efficacy.Mitigation) bool { return m.Finding != record.NotWorking && m.Denies(source) }
+		denies := func(m record.Mitigation) bool { return m.Finding != record.NotWorking && m.Denies(source) }
 		if slices.ContainsFunc(mitigations, denies) {
 			left -= source.Hits.N
 		}

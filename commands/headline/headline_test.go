@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	. "github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -24,7 +25,7 @@ var top, other = netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("198.51
 // facts are those of an attack of two sources that was hit last at 03:20, where nothing was done.
 func facts(change ...func(*Facts)) Facts {
 	f := Facts{Situation: call.Situation{
-		ID: "ak7q2m9xw", Account: &call.Account{Name: "acme", OngoingFor: 15 * time.Minute, Applications: map[int]call.Application{4: {Name: "Shop"}}}, Now: now, ListsReadAt: now,
+		ID: "ak7q2m9xw", Account: &config.Account{Name: "acme", OngoingFor: 15 * time.Minute, Applications: map[int]config.Application{4: {Name: "Shop"}}}, Now: now, ListsReadAt: now,
 		Attack: apiclient.Attack{
 			ID: "x:1", Type: "sqli", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Parameter: "POST_FORM_URLENCODED_login_value", First: at(0), Last: at(20),
 			Hits: apiclient.Known(100), SourceCount: apiclient.Known(2), BlockStatus: "monitored",
@@ -34,6 +35,7 @@ func facts(change ...func(*Facts)) Facts {
 	for _, c := range change {
 		c(&f)
 	}
+	f.Situation.Others = efficacy.Others(f.Situation, 0)
 	return f
 }
 
@@ -213,28 +215,29 @@ func TestMitigations(t *testing.T) {
 		ID: "c1", AttackID: "ak7q2m9xw", State: record.StateDone, At: at(12), Until: at(59), Actor: record.Actor{Name: "Anna"}, Does: "Deny 203.0.113.7 everywhere for 4h",
 		Steps: []record.Step{{Kind: record.AddEntry, Done: true, Entry: &apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Reason: "wafbot c1", Apps: []int{0}}}},
 	}
-	byAnna := func(finding record.Finding) func(*Facts) {
+	byAnna := func(finding record.Finding, stopped int64) func(*Facts) {
 		return func(f *Facts) {
 			f.Situation.AccountChanges = []record.Change{own}
 			f.Situation.Entries = append(f.Situation.Entries, *own.Steps[0].Entry)
-			f.Situation.Efficacy = map[string]record.Efficacy{"c1": {Finding: finding}}
+			parts := map[string]record.Traffic{top.String(): {Stopped: record.Tally{N: stopped, Last: at(29)}}}
+			f.Situation.Efficacy = map[string]record.Efficacy{"c1": {Finding: finding, Parts: parts}}
 		}
 	}
 	for name, tt := range map[string]struct {
 		facts Facts
-		want  efficacy.Mitigation
+		want  record.Mitigation
 	}{
-		"ours, sent":                  {facts(byAnna(record.NotYet), func(f *Facts) { f.Situation.AccountChanges[0].At = at(28) }), efficacy.Mitigation{Change: "c1", By: "Anna"}},
-		"ours, not working":           {facts(byAnna(record.NotWorking)), efficacy.Mitigation{Change: "c1", By: "Anna", Finding: record.NotWorking}},
-		"ours, works, others don't":   {facts(byAnna(record.Working), stopped(19, top)), efficacy.Mitigation{Change: "c1", By: "Anna", Finding: record.PartlyWorking, Stopped: 1, Others: 1}},
-		"ours, works, nothing passes": {facts(byAnna(record.NotYet), stopped(29, top), pausing), efficacy.Mitigation{Change: "c1", By: "Anna", Finding: record.Working, Stopped: 1}},
-		"theirs, sent":                {facts(deny(apiclient.KindRange, "203.0.113.7/32"), func(f *Facts) { f.Situation.Entries[0].Created = at(28) }), efficacy.Mitigation{By: "rob"}},
-		"theirs, works":               {facts(deny(apiclient.KindCountry, "FR"), stopped(29, top), pausing), efficacy.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.Working, Stopped: 10}},
-		"theirs, not the only source": {facts(deny(apiclient.KindCountry, "FR")), efficacy.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.EfficacyUnknown}},
-		"theirs, all get through":     {facts(oneSource, deny(apiclient.KindCountry, "FR")), efficacy.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.NotWorking}},
-		"theirs, a patch":             {facts(patch, patched(29), pausing), efficacy.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.Working, Stopped: 10}},
-		"theirs, a patch, sent":       {facts(patch), efficacy.Mitigation{Does: "Patch POST shop.example.com/login, Shop only"}},
-		"theirs, a patch, no longer":  {facts(patch, patched(12)), efficacy.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.NotWorking, Stopped: 10}},
+		"ours, sent":                  {facts(byAnna(record.NotYet, 0), func(f *Facts) { f.Situation.AccountChanges[0].At = at(28) }), record.Mitigation{Change: "c1", By: "Anna"}},
+		"ours, not working":           {facts(byAnna(record.NotWorking, 0)), record.Mitigation{Change: "c1", By: "Anna", Finding: record.NotWorking}},
+		"ours, works, others don't":   {facts(byAnna(record.Working, 1), stopped(19, top)), record.Mitigation{Change: "c1", By: "Anna", Finding: record.PartlyWorking, Stopped: 1, Others: 1}},
+		"ours, works, nothing passes": {facts(byAnna(record.Working, 1), stopped(29, top), pausing), record.Mitigation{Change: "c1", By: "Anna", Finding: record.Working, Stopped: 1}},
+		"theirs, sent":                {facts(deny(apiclient.KindRange, "203.0.113.7/32"), func(f *Facts) { f.Situation.Entries[0].Created = at(28) }), record.Mitigation{By: "rob"}},
+		"theirs, works":               {facts(deny(apiclient.KindCountry, "FR"), stopped(29, top), pausing), record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.Working, Stopped: 10}},
+		"theirs, not the only source": {facts(deny(apiclient.KindCountry, "FR")), record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.EfficacyUnknown}},
+		"theirs, all get through":     {facts(oneSource, deny(apiclient.KindCountry, "FR")), record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.NotWorking}},
+		"theirs, a patch":             {facts(patch, patched(29), pausing), record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.Working, Stopped: 10}},
+		"theirs, a patch, sent":       {facts(patch), record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only"}},
+		"theirs, a patch, no longer":  {facts(patch, patched(12)), record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.NotWorking, Stopped: 10}},
 	} {
 		all := efficacy.Mitigations(tt.facts.Situation)
 		require.Len(t, all, 1, name)
@@ -242,7 +245,7 @@ func TestMitigations(t *testing.T) {
 		if tt.want.Does == "" {
 			tt.want.Does = "Deny 203.0.113.7"
 		}
-		require.Equal(t, tt.want, efficacy.Mitigation{Does: got.Does, Change: got.Change, By: got.By, Finding: got.Finding, Stopped: got.Stopped, Others: got.Others}, name)
+		require.Equal(t, tt.want, record.Mitigation{Does: got.Does, Change: got.Change, By: got.By, Finding: got.Finding, Stopped: got.Stopped, Others: got.Others}, name)
 	}
 	require.Empty(t, efficacy.Mitigations(facts().Situation))
 	require.Empty(t, efficacy.Mitigations(facts(deny(apiclient.KindCountry, "DE"), allow(apiclient.KindCountry, "FR")).Situation))

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	. "github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -96,6 +97,7 @@ func check(t *rapid.T, f Facts, all []drawn, patchedUntil int) {
 		}
 		covered = covered && denied && !d.allowed && d.stopped > 20
 	}
+	f.Situation.Others = efficacy.Others(f.Situation, 0)
 	got := Of(f)
 	if covered || patchedUntil > 20 {
 		require.NotEqual(t, NotBlocked, got.State, "all that is seen is covered and stopped")

@@ -8,6 +8,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -74,7 +75,7 @@ func StormWords(state State, s record.Storm) (words string, attacks int) {
 }
 
 // StormLine is a storm in one line, with the way to its card where nothing is ever cut.
-func StormLine(a *call.Account, row call.StormRow, now time.Time) text.Text {
+func StormLine(a *config.Account, row call.StormRow, now time.Time) text.Text {
 	s, h := row.Storm, OfStorm(row, record.Outage{})
 	line := text.New(text.Code(row.ID), " ", describe.CardLink(row.Card), text.Bold(StormState(h.State, s)), " · ", h.Severity, " storm · ", describe.Applications(s, a), " · since ", s.Began, ": ",
 		describe.Counted(s), ", ", describe.Active(s))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -18,7 +18,7 @@ func TestHostileTextInAPage(t *testing.T) {
 	t.Parallel()
 	for _, sample := range hostiletext.Samples() {
 		text := sample.Text
-		c := Config{Account: &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: text}}}}
+		c := Config{Account: &config.Account{Name: "acme", Applications: map[int]config.Application{4: {Name: text}}}}
 		attack := apiclient.Attack{
 			ID: "a", App: apiclient.Known(4), Domain: text, Path: text, Method: text, Type: text, BlockStatus: text, Last: time.Unix(1795000000, 0),
 			Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: text}},

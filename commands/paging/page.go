@@ -155,7 +155,7 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 func (c Config) pagerUnreachable(page record.Page) record.Event {
 	account := c.Account.Name
 	return record.Event{
-		ID: record.DeliveryID(account, page.ID, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable, Channel: c.Channel, At: c.Clock.Now().UTC(),
+		ID: record.DeliveryID(account, page.ID, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable, Channel: c.Account.Channel, At: c.Clock.Now().UTC(),
 		Payload: record.PagerFault{Route: page.Route, Why: page.Fault},
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
@@ -47,11 +47,6 @@ type Triage interface {
 	Mutes(ctx context.Context, account string) ([]record.Mute, error)
 }
 
-// Attacks are the attacks that have a pager. ok is false as long as they aren't known.
-type Attacks interface {
-	WithPager() (all []record.AttackState, ok bool)
-}
-
 // Notifier learns of stored events and of stale cards.
 type Notifier interface {
 	Notify(account string, events []record.Event)
@@ -72,16 +67,14 @@ type Clock interface {
 
 // Config is what an account's Paging works with.
 type Config struct {
-	Account  *call.Account
-	Clock    Clock  // of its service
-	Channel  string // for the event that a pager can't be called
-	Routes   []poller.Route
+	Account  *config.Account
+	Clock    Clock             // of its service
 	Pagers   map[string]Sender // by the route's match
 	SlackURL string            // of the Web API: the links' workspace is beside it
 	Runbooks map[string]string // by attack type; "*": any
 	Pages    Pages
 	Triage   Triage
-	Attacks  Attacks
+	Attacks  func() (all []record.AttackState, ok bool) // that have a pager; ok is false as long as they aren't known
 	Notifier Notifier
 	Calls    *prometheus.CounterVec // by account and outcome: taken, failed (and tried again), refused
 	Log      *slog.Logger
@@ -155,7 +148,7 @@ func (p *Paging) round(ctx context.Context) (err error) {
 	if err := p.load(ctx); err != nil {
 		return err
 	}
-	attacks, known := p.cfg.Attacks.WithPager()
+	attacks, known := p.cfg.Attacks()
 	if !known {
 		return nil
 	}
@@ -349,8 +342,8 @@ func (p *Paging) route(s record.AttackState) (string, bool) {
 	if p.cfg.Pagers[s.Pager.Route] != nil {
 		return s.Pager.Route, true
 	}
-	for _, t := range poller.Explain(p.cfg.Routes, s.Attack) {
-		if route := t.Route.Match.String(); t.Mismatch == "" && p.cfg.Pagers[route] != nil {
+	for _, t := range poller.Explain(p.cfg.Account, s.Attack) {
+		if route := p.cfg.Account.MatchText(t.Route.Match); t.Mismatch == "" && p.cfg.Pagers[route] != nil {
 			return route, true
 		}
 	}

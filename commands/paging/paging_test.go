@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/paging"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -138,7 +138,7 @@ func called(t *testing.T, a *account, pagers map[string]paging.Sender, play func
 	t.Helper()
 	a.pages, a.triage = map[string]record.Page{}, map[string]record.Triage{}
 	p := paging.New(paging.Config{
-		Account: &call.Account{Name: "acme"}, Clock: machine{}, Pagers: pagers, Pages: a, Triage: a, Attacks: a, Notifier: a,
+		Account: &config.Account{Name: "acme"}, Clock: machine{}, Pagers: pagers, Pages: a, Triage: a, Attacks: a.WithPager, Notifier: a,
 		Calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "calls"}, []string{"account", "outcome"}), Log: slog.New(slog.DiscardHandler),
 	})
 	ctx, stop := context.WithCancel(t.Context())

@@ -10,109 +10,27 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// What may be changed at all.
-const (
-	ChangesOff    = "off"
-	ChangesDryRun = "dry_run" // everything but the sending: what would be sent is shown
-	ChangesOn     = "on"
-)
-
-// Stricter is the one of two that allows less.
-func Stricter(one, other string) string {
-	for _, changes := range []string{ChangesOff, ChangesDryRun, ChangesOn} {
-		if one == changes || other == changes {
-			return changes
-		}
-	}
-	return ChangesDryRun
-}
-
-// Switch switches all changes off, on every account, for as long as a living replica's configuration says so.
-type Switch interface {
-	Off() bool
-	Away() string // why the store takes nothing just now, in words that follow "Redis"; "": it does, as far as is known
-}
-
-// What can need approval: the values of policy.approval.required_for.
-const (
-	ApproveForever         = "forever"
-	ApproveBroad           = "broad" // country, data center, proxy, wider than the widest prefix
-	ApproveBlockPath       = "block_path"
-	ApproveAllow           = "allow"
-	ApproveModeOff         = "mode_off"
-	ApproveRulesEverywhere = "rules_everywhere" // a rule for every host
-	ApproveSource          = "source"           // a named source whose Deny says so
-	// ApproveIndicatorUntried is an indicator that wafbot couldn't try on usual browsers.
-	ApproveIndicatorUntried = "indicator_untried"
-)
-
-// Who may deny a named source.
-const (
-	DenyNever    = "never"
-	DenyApproval = "approval"
-)
-
-// Source is a named range of the owner's: a CDN, an office, health checks.
-type Source struct {
-	Name    string
-	Ranges  []netip.Prefix
-	Deny    string // DenyNever (also for ""), or DenyApproval
-	NoCards bool   // attacks that come from such sources alone get no card, incidents excepted
-	File    string // that some of the ranges were read from; "": none
-	ReadAt  time.Time
-	Broken  string // why the file can't be read just now, so that what it held before counts; "": it can
-}
-
-// Durations are how long a mitigation lasts when the line does not say.
-type Durations struct {
-	Deny, Mode, Patch time.Duration // of anything else follows from these
-}
-
-// Policy is what the guards go by.
+// Policy is an account's policy as it holds now.
 type Policy struct {
-	Changes         string          // by the configuration: ChangesOff, ChangesDryRun (also for ""), ChangesOn; see ChangesNow
-	Switch          Switch          // nil: there is none
-	Sources         func() []Source // the named ones, as they are now; nil: none
-	WidestIPv4      int             // bits of the widest range that goes on a list without approval
-	WidestIPv6      int
-	Durations       Durations
-	Longest         time.Duration // of any mitigation
-	Renew           time.Duration // how long a denial of single addresses lasts at most while one of them is still trying; 0: it isn't extended
-	RequiredFor     []string      // what needs approval: ApproveForever …
-	Approvers       string        // the user or user group whom an approval request or an override mentions; "": none
-	ApprovalTimeout time.Duration // how long an approval request waits
-	OverrideAfter   time.Duration // how long it waits until the one who asked may act without approval; 0: for ever
+	config.Policy
+
+	Off       func() bool            // a living replica's configuration switches all changes off, on every account; nil: none does
+	StoreAway func() error           // why the store takes nothing just now, nil: it does; nil: that isn't known
+	Sources   func() []config.Source // the named ones, as they are now; nil: none
 }
 
 // LongestOverride is how long a change may last that was made without the approval that it needs.
 const LongestOverride = time.Hour
 
-// Defaults are the policy of a configuration that says nothing. No other place fills in a default.
-func Defaults() Policy {
-	const day = 24 * time.Hour
-	return Policy{
-		Changes:    ChangesDryRun,
-		WidestIPv4: 24, WidestIPv6: 48,
-		Durations: Durations{Deny: 4 * time.Hour, Mode: 2 * time.Hour, Patch: 7 * day},
-		Longest:   30 * day,
-		Renew:     day,
-		RequiredFor: []string{
-			ApproveForever, ApproveBroad, ApproveBlockPath, ApproveAllow, ApproveModeOff, ApproveRulesEverywhere, ApproveSource,
-			ApproveIndicatorUntried,
-		},
-		ApprovalTimeout: 15 * time.Minute,
-		OverrideAfter:   5 * time.Minute,
-	}
-}
-
 // ChangesNow is what may be changed at all, as it is now.
 func (p Policy) ChangesNow() string {
-	if p.Switch != nil && p.Switch.Off() {
-		return ChangesOff
+	if p.Off != nil && p.Off() {
+		return config.ChangesOff
 	}
 	return p.Changes
 }
@@ -132,7 +50,7 @@ func quarter(d time.Duration) time.Duration { return max(time.Second, (d / 4).Tr
 func (p Policy) DenyFor() time.Duration { return p.Durations.Deny }
 
 // GrayFor is how long an entry on the graylist lasts when the line does not say.
-func (p Policy) GrayFor() time.Duration { return min(6*p.Durations.Deny, p.Longest) }
+func (p Policy) GrayFor() time.Duration { return min(6*p.Durations.Deny, p.LongestDuration) }
 
 // AllowFor is how long an entry on the allowlist lasts when the line does not say.
 func (p Policy) AllowFor() time.Duration { return quarter(p.Durations.Deny) }
@@ -149,15 +67,15 @@ func (p Policy) MuteFor() time.Duration { return quarter(p.Durations.Deny) }
 // builtin are the ranges that are never denied: behind a load balancer they are all users.
 var builtin = builtinSources()
 
-func builtinSources() []Source {
-	named := func(name string, ranges ...string) Source {
-		s := Source{Name: name, Deny: DenyNever}
+func builtinSources() []config.Source {
+	named := func(name string, ranges ...string) config.Source {
+		s := config.Source{Name: name, Deny: config.DenyNever, Cards: true}
 		for _, r := range ranges {
 			s.Ranges = append(s.Ranges, netip.MustParsePrefix(r))
 		}
 		return s
 	}
-	return []Source{
+	return []config.Source{
 		named("private addresses", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"),
 		named("loopback", "127.0.0.0/8", "::1/128"),
 		named("link-local addresses", "169.254.0.0/16", "fe80::/10"),
@@ -168,7 +86,7 @@ func builtinSources() []Source {
 }
 
 // Builtin are the ranges that are never denied, whatever the configuration says.
-func Builtin() []Source { return slices.Clone(builtin) }
+func Builtin() []config.Source { return slices.Clone(builtin) }
 
 // With is the policy with what is protected on an account beside what the configuration names.
 func (p Policy) With(protected []record.Protected) Policy {
@@ -176,7 +94,7 @@ func (p Policy) With(protected []record.Protected) Policy {
 		return p
 	}
 	configured := p
-	p.Sources = func() []Source {
+	p.Sources = func() []config.Source {
 		all := configured.Named()
 		for _, one := range protected {
 			all = append(all, ProtectedSource(one))
@@ -187,7 +105,7 @@ func (p Policy) With(protected []record.Protected) Policy {
 }
 
 // Named are the sources of the configuration and those that are protected.
-func (p Policy) Named() []Source {
+func (p Policy) Named() []config.Source {
 	if p.Sources == nil {
 		return nil
 	}
@@ -195,30 +113,32 @@ func (p Policy) Named() []Source {
 }
 
 // Guarded are all sources that can't be denied without more ado: the named ones, then the built-in ones.
-func (p Policy) Guarded() []Source { return append(p.Named(), builtin...) }
+func (p Policy) Guarded() []config.Source { return append(p.Named(), builtin...) }
 
 // SourceOf is the named or built-in source that an address belongs to.
-func (p Policy) SourceOf(addr netip.Addr) (Source, bool) {
-	var named []Source
+func (p Policy) SourceOf(addr netip.Addr) (config.Source, bool) {
+	var named []config.Source
 	if p.Sources != nil {
 		named = p.Sources()
 	}
-	for _, all := range [][]Source{named, builtin} {
-		if i := slices.IndexFunc(all, func(s Source) bool { return s.has(addr) }); i >= 0 {
+	for _, all := range [][]config.Source{named, builtin} {
+		if i := slices.IndexFunc(all, func(s config.Source) bool { return has(s, addr) }); i >= 0 {
 			return all[i], true
 		}
 	}
-	return Source{}, false
+	return config.Source{}, false
 }
 
 // has reports whether an address, or the IPv4 address that it stands for, is in the source.
-func (s Source) has(addr netip.Addr) bool {
+func has(s config.Source, addr netip.Addr) bool {
 	return slices.ContainsFunc(s.Ranges, grammar.RangeOf(grammar.OnlyAddr(addr)).Overlaps)
 }
 
 // Never is the source in a target that is never denied, if there is one.
-func (p Policy) Never(t grammar.Target) (Source, bool) {
-	return first(p.Guarded(), func(s Source) bool { return s.Deny != DenyApproval && slices.ContainsFunc(s.Ranges, t.Overlaps) })
+func (p Policy) Never(t grammar.Target) (config.Source, bool) {
+	return first(p.Guarded(), func(s config.Source) bool {
+		return s.Deny != config.DenyApproval && slices.ContainsFunc(s.Ranges, t.Overlaps)
+	})
 }
 
 // first is the first of all that is so; ok reports whether one is.
@@ -230,12 +150,12 @@ func first[T any](all []T, is func(T) bool) (one T, ok bool) {
 }
 
 // HitBy says how a target lies in the source, or contains some of it; nil if it does neither.
-func (s Source) HitBy(t grammar.Target) text.Text {
+func HitBy(s config.Source, t grammar.Target) text.Text {
 	i := slices.IndexFunc(s.Ranges, t.Overlaps)
 	if i < 0 {
 		return nil
 	}
-	hit := grammar.Unmap(s.Ranges[i])
+	hit := record.Unmap(s.Ranges[i])
 	switch {
 	case !t.Prefix.Overlaps(hit):
 		return text.New(text.Code(t.String()), " is, by the IPv4 address within, in ", text.Bold(s.Name), " (", text.Code(grammar.RangeOf(hit).String()), ")")
@@ -248,9 +168,9 @@ func (s Source) HitBy(t grammar.Target) text.Text {
 // Widest are the bits of the widest range of its kind that needs no approval, and of the widest that the service takes.
 func (p Policy) Widest(r netip.Prefix) (widest, hardest int) {
 	if r.Addr().Is6() {
-		return p.WidestIPv6, apiclient.WidestIPv6
+		return p.WidestPrefix.IPv6, apiclient.WidestIPv6
 	}
-	return p.WidestIPv4, apiclient.WidestIPv4
+	return p.WidestPrefix.IPv4, apiclient.WidestIPv4
 }
 
 // Wide reports whether a range, or what it stands for, is so wide that a list entry for it needs approval.
@@ -272,8 +192,8 @@ func (p Policy) Protectable(t grammar.Target) bool {
 
 // GuardEnd refuses an end that is farther off than anything may last. A zero one is never.
 func (p Policy) GuardEnd(until, now time.Time) error {
-	if until.After(now.Add(p.Longest)) {
-		return refusal.Guarded(text.New("it would hold until ", until, ": nothing may hold longer than ", text.Code(grammar.DurationText(p.Longest)), " from now"))
+	if until.After(now.Add(p.LongestDuration)) {
+		return refusal.Guarded(text.New("it would hold until ", until, ": nothing may hold longer than ", text.Code(grammar.DurationText(p.LongestDuration)), " from now"))
 	}
 	return nil
 }
@@ -281,12 +201,12 @@ func (p Policy) GuardEnd(until, now time.Time) error {
 // Describe says in a few words what the policy allows, for start messages.
 func (p Policy) Describe() string {
 	switch p.ChangesNow() {
-	case ChangesOn:
-		if p.Switch != nil && p.Switch.Away() != "" {
-			return Away(p.Switch.Away())
+	case config.ChangesOn:
+		if p.StoreAway != nil && p.StoreAway() != nil {
+			return Away(refusal.Redis(p.StoreAway()))
 		}
 		return "live: changes are made"
-	case ChangesOff:
+	case config.ChangesOff:
 		return "only watching: changes are switched off"
 	}
 	return "in dry run: it shows what it would send and changes nothing"
@@ -308,7 +228,7 @@ func Lasting(d time.Duration) string {
 // line, one end and one undo.
 func (p Policy) Renews(targets []grammar.Target, length time.Duration) bool {
 	ranges := slices.ContainsFunc(targets, func(t grammar.Target) bool { return t.Kind != apiclient.KindRange || !t.Prefix.IsSingleIP() })
-	return !ranges && length != grammar.Never && length < p.Renew
+	return !ranges && length != grammar.Never && length < p.RenewWhileActive
 }
 
 // NeverVisitors is what a user should know who denies many sources at once.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -18,10 +19,10 @@ func (p Policy) Cardless(a apiclient.Attack) bool {
 	if a.Incident() {
 		return false
 	}
-	silent := slices.DeleteFunc(p.Named(), func(s Source) bool { return !s.NoCards })
+	silent := slices.DeleteFunc(p.Named(), func(s config.Source) bool { return s.Cards })
 	return len(silent) > 0 && comesFrom(a, func(addr netip.Addr) bool {
-		return slices.ContainsFunc(silent, func(s Source) bool {
-			return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return grammar.Unmap(r).Contains(addr) }) // what merely stands for it gets its card
+		return slices.ContainsFunc(silent, func(s config.Source) bool {
+			return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return record.Unmap(r).Contains(addr) }) // what merely stands for it gets its card
 		})
 	})
 }
@@ -41,20 +42,20 @@ func comesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
 }
 
 // ProtectedSource is what an admin protected, as guards and cards take it.
-func ProtectedSource(p record.Protected) Source {
-	return Source{Name: text.Field(cmp.Or(p.Name, "protected by "+p.By.Name)), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny}
+func ProtectedSource(p record.Protected) config.Source {
+	return config.Source{Name: text.Field(cmp.Or(p.Name, "protected by "+p.By.Name)), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny, Cards: true}
 }
 
 // HowDenied says whether a source is denied, for the end of a sentence.
 func HowDenied(deny string) string {
-	if deny == DenyApproval {
+	if deny == config.DenyApproval {
 		return "denied only with approval"
 	}
 	return "never denied"
 }
 
 // Matches reports whether a source is what was asked for.
-func (s Source) Matches(words []string) bool {
+func Matches(s config.Source, words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
@@ -72,19 +73,19 @@ const maxRanges = 5
 const maxFile = 120
 
 // Line is a source in one line.
-func (s Source) Line() text.Text {
+func Line(s config.Source) text.Text {
 	var line text.Text
 	for i, r := range s.Ranges[:min(maxRanges, len(s.Ranges))] {
 		if i > 0 {
 			line = text.New(line, ", ")
 		}
-		line = text.New(line, text.Code(grammar.RangeOf(grammar.Unmap(r)).String()))
+		line = text.New(line, text.Code(grammar.RangeOf(record.Unmap(r)).String()))
 	}
 	if more := len(s.Ranges) - maxRanges; more > 0 {
 		line = text.New(line, " and ", text.Count(more, "more range"))
 	}
 	line = text.New(line, text.Cell(" "), text.Bold(text.Field(s.Name)), text.Cell(", "), HowDenied(s.Deny))
-	if s.NoCards {
+	if !s.Cards {
 		line = text.New(line, ", no cards")
 	}
 	if s.File != "" {

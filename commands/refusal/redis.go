@@ -5,16 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
-)
-
-// MinRedis is the oldest Redis that knows all the commands in use: XADD takes NOMKSTREAM and MINID since then.
-const MinRedis = "6.2"
-
-// What Redis says of itself by what it holds or knows.
-var (
-	ErrTooOld  = errors.New("redis is older than " + MinRedis + ", which wafbot needs: upgrade it, also its replicas")
-	ErrDamaged = errors.New("redis holds what can't be read")
 )
 
 // Connections are how many connections of Redis an idle replica holds at most, with some to spare: each server of Redis
@@ -52,9 +44,9 @@ var troubles = []struct{ part, is, code, fix string }{
 		"max number of clients", "it takes no more connections", "max number of clients reached",
 		fmt.Sprintf("raise its maxclients: each replica of wafbot wants %d when idle, more under load", Connections),
 	},
-	{ErrTooOld.Error(), "it is older than " + MinRedis, "", "upgrade it to " + MinRedis + " or later, also its replicas"},
+	{store.ErrTooOld.Error(), "it is older than " + store.MinVersion, "", "upgrade it to " + store.MinVersion + " or later, also its replicas"},
 	{"WRONGTYPE ", damaged, "WRONGTYPE", setAside},
-	{ErrDamaged.Error(), damaged, "", setAside},
+	{store.ErrDamaged.Error(), damaged, "", setAside},
 	{"user_script", damaged, "", setAside}, // of what else goes wrong in a script
 }
 
@@ -76,11 +68,11 @@ func TroubleOf(err error) Trouble {
 // Redis says why Redis can't be used, for people.
 func Redis(err error) string {
 	switch t := TroubleOf(err); {
-	case errors.Is(err, ErrEmptied):
+	case errors.Is(err, store.ErrEmptied):
 		return "is empty, and is being rebuilt from the channels"
-	case errors.Is(err, ErrOlder):
+	case errors.Is(err, store.ErrOlder):
 		return "holds the state of an older version, which this one can't read"
-	case errors.Is(err, ErrNewer):
+	case errors.Is(err, store.ErrNewer):
 		return "holds the state of a newer version, which this one can't read"
 	case t.Is != "":
 		return "takes nothing just now: " + t.Is
@@ -93,8 +85,19 @@ func Redis(err error) string {
 // Store says why wafbot's store can't be used.
 func Store(err error) string { return "wafbot's store (Redis) " + Redis(err) }
 
-// TooOld reports whether Redis is older than wafbot needs.
-func TooOld(err error) bool { return err != nil && strings.Contains(err.Error(), ErrTooOld.Error()) }
+// Advised is an error with what an operator has to do where a process can't go on.
+func Advised(err error) error {
+	switch {
+	case errors.Is(err, store.ErrNewer):
+		return fmt.Errorf("%w: update this one, or take it out of service", err)
+	case errors.Is(err, store.ErrOlder):
+		return fmt.Errorf("%w: stop the older ones, give redis.key_prefix a value that it never had (or empty this redis database: "+
+			"FLUSHDB), and start again; the state is then rebuilt from Slack, see docs/upgrading.md", err)
+	case store.TooOld(err):
+		return fmt.Errorf("%w: upgrade it, also its replicas", err)
+	}
+	return err
+}
 
 // Unreadable refuses what would go by a change whose record can't be read: perhaps it was done already.
 func Unreadable(id string) error {
@@ -106,11 +109,11 @@ func Unreadable(id string) error {
 func Away(err error) *Refusal {
 	next := ", and without it nothing is changed. Try again in a moment"
 	switch t := TroubleOf(err); {
-	case errors.Is(err, ErrNewer):
+	case errors.Is(err, store.ErrNewer):
 		return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.Lead("Failed", ", not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
-	case errors.Is(err, ErrEmptied):
+	case errors.Is(err, store.ErrEmptied):
 		next = ". Try again in a minute"
-	case errors.Is(err, ErrOlder):
+	case errors.Is(err, store.ErrOlder):
 		next = ". Its log says how to proceed"
 	case t.Answered:
 		next = ". Without it nothing is changed. Who runs wafbot can " + t.Fix

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -24,7 +25,6 @@ var (
 	ErrAway          = errors.New("store away") // Redis can't be reached: no changes
 	ErrService       = errors.New("service refused")
 	ErrAsk           = errors.New("asks first")
-	ErrEmptied       = errors.New("store emptied") // a Ledger's error: the state is not rebuilt from the channels yet
 )
 
 // ErrReported marks the failure of a stored change, which the attack's thread or the channel reports.
@@ -197,15 +197,6 @@ func serviceWords(err error) string {
 	return cmp.Or(strings.TrimSpace(words), "no reason given")
 }
 
-// What the Ledger can't do just now.
-var (
-	ErrChanged = errors.New("somebody else wrote meanwhile") // it is planned again
-	ErrClaimed = errors.New("somebody else carries it out")
-	ErrLost    = errors.New("the claim was lost")
-	ErrNewer   = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
-	ErrOlder   = errors.New("redis holds the state of an older wafbot, which this one can't read: stop the older ones, give redis.key_prefix a value that it never had (or empty this redis database: FLUSHDB), and start again; the state is then rebuilt from Slack, see docs/upgrading.md")
-)
-
 // InHand is the error of a plan that touches what a change is about whose outcome isn't known yet: it is planned again
 // when that is known.
 type InHand struct{ Change record.Change }
@@ -216,7 +207,7 @@ func (e *InHand) Error() string { return "change " + e.Change.ID + " is in hand"
 // PlansAgain reports whether an error only says that what was planned on is not what it was.
 func PlansAgain(err error) bool {
 	_, inHand := errors.AsType[*InHand](err)
-	return inHand || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost)
+	return inHand || errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrLost)
 }
 
 // ErrRecorded marks an error whose audit entry is written already.

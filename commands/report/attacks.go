@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -24,7 +25,7 @@ func OfAccount(account string, line text.Text) text.Text {
 
 // attackList is what an account lists.
 type attackList struct {
-	of   *call.Account
+	of   *config.Account
 	now  time.Time // by the clock of its service
 	back time.Duration
 	all  []apiclient.Attack

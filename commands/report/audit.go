@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -61,7 +62,7 @@ func AuditUser(c *call.Call) string {
 
 // ExportAudit gives the entries as the lines that wafbot prints. In a chat it says where they are had: there is no room
 // for them.
-func ExportAudit(ctx context.Context, c *call.Call, log call.AuditTrail) (call.Result, error) {
+func ExportAudit(ctx context.Context, c *call.Call, log *store.Audit) (call.Result, error) {
 	if c.Actor.Via != record.ViaCLI {
 		line := c.Line.With("account", c.OnlyAccount())
 		return call.Result{Account: c.OnlyAccount(), Lines: []text.Text{

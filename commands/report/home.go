@@ -35,7 +35,7 @@ func (o Overview) policy() string {
 	if o.NoStore {
 		return policy.Away(o.Store)
 	}
-	return o.Of.Policy.Describe()
+	return o.Policy.Describe()
 }
 
 // Roles are the user's.
@@ -212,7 +212,7 @@ func (h Home) burning(o Overview) (all []burning) {
 	}
 	for _, row := range o.Ongoing {
 		s := call.Situation{
-			Account: o.Of, Policy: o.Of.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy, Now: o.Now,
+			Account: o.Of, Policy: o.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy, Now: o.Now,
 			Changes: slices.DeleteFunc(slices.Clone(o.InForce), func(ch record.Change) bool { return ch.AttackID != row.ID }),
 		}.As(o.States[row.ID])
 		one := burning{headline: headline.Of(headline.Facts{Situation: s, Triage: row.Triage}), hits: row.Attack.Hits.N}

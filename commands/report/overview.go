@@ -9,7 +9,9 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -18,7 +20,8 @@ import (
 // that none of them shows another figure than the others.
 type Overview struct {
 	Account        string                        `json:"account"`
-	Of             *call.Account                 `json:"-"`
+	Of             *config.Account               `json:"-"`
+	Policy         policy.Policy                 `json:"-"`
 	Now            time.Time                     `json:"now"` // by the clock of the account's service
 	Role           record.Role                   `json:"-"`   // of the reader: what it doesn't allow has no button
 	Health         *call.PollHealth              `json:"health,omitempty"`
@@ -42,7 +45,7 @@ type Overview struct {
 func HomeOf(c *call.Call) *Home {
 	h := &Home{Accounts: make([]Overview, len(c.InScope)), Who: c.Actor, Now: c.Now}
 	for i, a := range c.InScope {
-		for _, line := range a.Policy.BrokenSources() {
+		for _, line := range c.PolicyOf(a).BrokenSources() {
 			if !slices.ContainsFunc(h.Trouble, func(t text.Text) bool { return t.String() == line.String() }) { // a source of all accounts
 				h.Trouble = append(h.Trouble, line)
 			}
@@ -76,7 +79,7 @@ func Needs() []call.Fact {
 // overviewOf puts together what is known of the call's account: what was listed at the service, or why not, and what is
 // stored. After an error of the store nothing stored is in it: half of it would be taken for all.
 func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overview, seen) {
-	o := Overview{Account: c.Account.Name, Of: c.Account, Now: c.Now, Role: c.Role, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
+	o := Overview{Account: c.Account.Name, Of: c.Account, Policy: c.Policy, Now: c.Now, Role: c.Role, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
 	facts, s := c.Given(), seen{attacks: listed}
 	if unlisted != nil {
 		words, _ := call.ForPeople(c.Invocation, refusal.FromService(unlisted))

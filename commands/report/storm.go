@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -87,7 +88,7 @@ func Ungrouped(c *call.Call, attacks []apiclient.Attack) ([]apiclient.Attack, er
 }
 
 // stormTyped finds the storm that was typed, by its id or any unique beginning of it.
-func stormTyped(c *call.Call, typed string) (account *call.Account, storm record.StormSeen, err error) {
+func stormTyped(c *call.Call, typed string) (account *config.Account, storm record.StormSeen, err error) {
 	found := 0
 	for _, a := range c.InScope {
 		all, failed := c.Facts(a.Name).Storms()

@@ -195,7 +195,7 @@ func (s Summary) denied() call.Part {
 	}
 	var rows []call.Row
 	for _, e := range s.Others {
-		rows = append(rows, call.Row{Text: text.New(text.Code(describe.Sources(e)), " ", s.Of.AppsText(e.Apps), describe.Until(e.Expires), describe.Author(e), ", since ", e.Created)})
+		rows = append(rows, call.Row{Text: text.New(text.Code(describe.Sources(e)), " ", call.AppsText(s.Of, e.Apps), describe.Until(e.Expires), describe.Author(e), ", since ", e.Created)})
 	}
 	return counted(text.Lead("Denied by others than wafbot: "), rows)
 }

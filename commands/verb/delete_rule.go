@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -83,7 +84,7 @@ func deletable(r apiclient.Rule) error {
 }
 
 // modeAfter says which mode holds when a rule that sets one is gone; nil for other rules.
-func modeAfter(a *call.Account, left []apiclient.Rule, gone apiclient.Rule) text.Text {
+func modeAfter(a *config.Account, left []apiclient.Rule, gone apiclient.Rule) text.Text {
 	scope, ok := apiclient.ConditionsScope(gone.Conditions)
 	if gone.Type != apiclient.RuleMode || len(gone.Conditions) > 0 && (!ok || !scope.App.Known) {
 		return nil

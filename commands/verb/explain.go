@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -183,7 +184,7 @@ func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
 }
 
 // valueOf is what an attack has where a route has the key.
-func valueOf(a *call.Account, key string, attack apiclient.Attack) text.Text {
+func valueOf(a *config.Account, key string, attack apiclient.Attack) text.Text {
 	switch key {
 	case "kind":
 		if attack.Incident() {

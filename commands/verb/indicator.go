@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -39,7 +40,7 @@ func indicator() *call.Command {
 }
 
 // readHeader takes a header's name as the service writes it: in capitals.
-func readHeader(value string, _ *call.Account) (string, error) {
+func readHeader(value string, _ *config.Account) (string, error) {
 	point, err := apiclient.ParsePoint(apiclient.Point{{"header", value}}.String())
 	if err != nil {
 		return "", refusal.Invalid("header", value, "User-Agent")
@@ -51,7 +52,7 @@ func readHeader(value string, _ *call.Account) (string, error) {
 	return name, nil
 }
 
-func readPath(value string, _ *call.Account) (string, error) {
+func readPath(value string, _ *config.Account) (string, error) {
 	path, err := apiclient.CleanPath(value)
 	if err == nil {
 		_, err = apiclient.ParsePath(path)
@@ -62,9 +63,9 @@ func readPath(value string, _ *call.Account) (string, error) {
 	return value, nil // the plan says what it comes to
 }
 
-func readHost(value string, _ *call.Account) (string, error) { return strings.ToLower(value), nil }
+func readHost(value string, _ *config.Account) (string, error) { return strings.ToLower(value), nil }
 
-func readRegex(value string, _ *call.Account) (string, error) {
+func readRegex(value string, _ *config.Account) (string, error) {
 	if len(value) > maxRegex {
 		return "", refusal.Usage(text.New("Invalid regular expression: over ", maxRegex, " bytes long"))
 	}
@@ -81,7 +82,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	if keys["host"] == "" {
-		approval.Need(c, policy.ApproveRulesEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
+		approval.Need(c, config.ApproveRulesEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
 	}
 	scope, warnings, err := change.Place(keys["host"], keys["path"])
 	if err != nil {
@@ -118,12 +119,12 @@ func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.War
 	if match == nil {
 		const untried = "wafbot can't try it on usual browsers and search engines: only the service understands it"
 		ws = append(ws, refusal.Warning{Text: text.New(untried)})
-		approval.Need(c, policy.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
+		approval.Need(c, config.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
 		return ws, notes
 	}
 	words, broad := trial(header, match)
 	if header != userAgent {
-		approval.Need(c, policy.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
+		approval.Need(c, config.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
 	}
 	if broad || header != userAgent {
 		return append(ws, refusal.Warning{Text: words}), notes

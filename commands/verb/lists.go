@@ -49,7 +49,7 @@ func readLists(c *call.Call) (call.Result, error) {
 	}
 	return listing(c, counted(c, len(entries), "entry", with), []string{"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"}, entries, func(e apiclient.IPRule) text.Text {
 		cell := text.Cell(" ")
-		return text.New(text.Code(fmt.Sprint(e.ID)), cell, describe.ListName(e.List), text.Cell(": "), text.Code(describe.Sources(e)), cell, c.Account.AppsText(e.Apps), text.Cell(""), describe.Until(e.Expires), text.Cell(""), describe.Author(e))
+		return text.New(text.Code(fmt.Sprint(e.ID)), cell, describe.ListName(e.List), text.Cell(": "), text.Code(describe.Sources(e)), cell, call.AppsText(c.Account, e.Apps), text.Cell(""), describe.Until(e.Expires), text.Cell(""), describe.Author(e))
 	})
 }
 

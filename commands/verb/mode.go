@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -35,7 +36,7 @@ func mode() *call.Command {
 }
 
 // readMode takes a mode, also as people call it.
-func readMode(value string, _ *call.Account) (string, error) {
+func readMode(value string, _ *config.Account) (string, error) {
 	mode := strings.ReplaceAll(strings.ToLower(value), "-", "_")
 	switch mode {
 	case "blocking":

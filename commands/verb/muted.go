@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/nearest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -63,7 +64,7 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 var attackType = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
 
 // readType takes types that wafbot doesn't know, but none that is one letter off a known one: that is mistyped.
-func readType(value string, _ *call.Account) (string, error) {
+func readType(value string, _ *config.Account) (string, error) {
 	value = strings.ToLower(value)
 	near := nearest.Word(value, describe.Types(), 1)
 	if near == value || near == "" && attackType.MatchString(value) {

@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -39,7 +40,7 @@ func patch() *call.Command {
 	}
 }
 
-func readPatchType(value string, _ *call.Account) (string, error) {
+func readPatchType(value string, _ *config.Account) (string, error) {
 	value = strings.ToLower(value)
 	if value != describe.AnyAttack && !apiclient.Patchable(value) {
 		return "", refusal.Invalid("type of attack for a patch", value, "sqli", "One of ", strings.Join(append(apiclient.PatchTypes(), describe.AnyAttack), ", "))
@@ -47,7 +48,7 @@ func readPatchType(value string, _ *call.Account) (string, error) {
 	return value, nil
 }
 
-func readPart(value string, _ *call.Account) (string, error) {
+func readPart(value string, _ *config.Account) (string, error) {
 	point, err := apiclient.ParsePoint(value)
 	if err != nil {
 		return "", refusal.Invalid("part of a request", value, "post.form_urlencoded.login", "As ", text.Code("get.q"), ", ", text.Code("header.X"), " or ", text.Code("uri"))

@@ -11,8 +11,8 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -25,7 +25,7 @@ func protect() *call.Command {
 		Args: []call.Arg{
 			{Name: "target", Object: true, Many: true, Required: true, Read: call.ReadRange, Help: "an address, or a range as 203.0.113.0/24"},
 			{Name: "name", Help: "what it is, for people"},
-			{Name: "deny", Help: "never, or approval; left out: never", Read: call.OneOf("word", policy.DenyNever, policy.DenyApproval)},
+			{Name: "deny", Help: "never, or approval; left out: never", Read: call.OneOf("word", config.DenyNever, config.DenyApproval)},
 			form.ArgAttack, form.ArgReason,
 		},
 		Write: writeProtect,
@@ -75,7 +75,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 func protected(c *call.Call, t grammar.Target) record.Protected {
 	keys := c.Line.Keys
 	return record.Protected{
-		ID: record.ProtectedID(c.Account.Name, t.String()), Range: t.Prefix, Name: keys["name"], Deny: cmp.Or(keys["deny"], policy.DenyNever), Reason: keys["reason"], By: c.Actor, At: c.Now,
+		ID: record.ProtectedID(c.Account.Name, t.String()), Range: t.Prefix, Name: keys["name"], Deny: cmp.Or(keys["deny"], config.DenyNever), Reason: keys["reason"], By: c.Actor, At: c.Now,
 	}
 }
 

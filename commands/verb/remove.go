@@ -66,7 +66,7 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 	case len(matches) > 1:
 		var where []string
 		for _, e := range matches {
-			where = append(where, fmt.Sprintf("%d (%s, %s)", e.ID, describe.ListName(e.List), c.Account.AppsText(e.Apps)))
+			where = append(where, fmt.Sprintf("%d (%s, %s)", e.ID, describe.ListName(e.List), call.AppsText(c.Account, e.Apps)))
 		}
 		return nil, refusal.About(refusal.Usage(text.New(text.Code(typed), " stands there ", len(matches), " times: name the entry by its number: ", strings.Join(where, "; "))), "entry", "")
 	}

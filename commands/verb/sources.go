@@ -7,6 +7,7 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -38,24 +39,24 @@ type namedSource struct {
 func readSources(c *call.Call) (call.Result, error) {
 	away := c.LoadContext()
 	var all []namedSource
-	add := func(s policy.Source, by string, p *record.Protected, line text.Text) {
-		if !s.Matches(c.Line.Words) {
+	add := func(s config.Source, by string, p *record.Protected, line text.Text) {
+		if !policy.Matches(s, c.Line.Words) {
 			return
 		}
-		deny := policy.DenyNever
-		if s.Deny == policy.DenyApproval {
-			deny = policy.DenyApproval
+		deny := config.DenyNever
+		if s.Deny == config.DenyApproval {
+			deny = config.DenyApproval
 		}
-		all = append(all, namedSource{s.Name, s.Ranges, deny, !s.NoCards, by, s.File, s.Broken, p, line})
+		all = append(all, namedSource{s.Name, s.Ranges, deny, s.Cards, by, s.File, s.Broken, p, line})
 	}
 	for _, s := range c.Policy.Named() {
-		add(s, "configuration", nil, s.Line())
+		add(s, "configuration", nil, policy.Line(s))
 	}
 	for _, p := range c.Context.Protected {
 		add(policy.ProtectedSource(p), "protect", &p, describe.Protected(p))
 	}
 	for _, s := range policy.Builtin() {
-		add(s, "wafbot", nil, text.New(s.Line(), ", by nature"))
+		add(s, "wafbot", nil, text.New(policy.Line(s), ", by nature"))
 	}
 	head := text.New("Sources that are never denied, or only with approval, on ", c.Account.Name, ": ", len(all))
 	if away != nil {

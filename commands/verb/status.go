@@ -3,6 +3,7 @@ package verb
 import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -24,7 +25,7 @@ func readStatus(c *call.Call) (call.Result, error) {
 		listed += min(len(p.Rows), 1)
 	}
 	pages := call.Pages(c, listed)
-	name := func(a *call.Account) text.Text { return text.New(a.Name) }
+	name := func(a *config.Account) text.Text { return text.New(a.Name) }
 	of := text.Enumerate(c.InScope, call.ShortList, name)
 	if report.Together(c) {
 		of = text.New(text.Count(len(c.InScope), "account"))

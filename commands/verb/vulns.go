@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -36,7 +37,7 @@ const allVulns = "all"
 // vulnID is an issue's id, as the service or its console writes it.
 var vulnID = regexp.MustCompile(`^[A-Za-z0-9:._-]*[0-9][A-Za-z0-9:._-]*$`)
 
-func readWhichVulns(value string, _ *call.Account) (string, error) {
+func readWhichVulns(value string, _ *config.Account) (string, error) {
 	switch {
 	case strings.EqualFold(value, allVulns):
 		return allVulns, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -28,7 +29,7 @@ func readWhoami(c *call.Call) (call.Result, error) {
 		return call.Result{Lines: append([]text.Text{text.New(person, lines[0])}, lines[1:]...), Data: data}, nil
 	}
 	res, accounts := call.Result{Lines: []text.Text{text.New(person, "on each account")}}, map[string]map[string]string{}
-	alike := map[string][]*call.Account{} // of many accounts, by what is said of them: then it is said once
+	alike := map[string][]*config.Account{} // of many accounts, by what is said of them: then it is said once
 	for _, a := range c.InScope {
 		lines, data := standing(c, a)
 		accounts[a.Name] = data
@@ -47,14 +48,14 @@ func readWhoami(c *call.Call) (call.Result, error) {
 }
 
 // standing is what the person may do on an account, for people and for programs.
-func standing(c *call.Call, a *call.Account) ([]text.Text, map[string]string) {
+func standing(c *call.Call, a *config.Account) ([]text.Text, map[string]string) {
 	s := c.RightsOn[a.Name]
 	may := map[record.Role]string{record.Viewer: "You may read", record.Responder: "You may read, deny, gray, patch, switch to stricter modes, undo, acknowledge and mute", record.Admin: "You may do everything"}[s.Role]
-	data := map[string]string{"role": s.Role.String(), "changes": a.Policy.ChangesNow()}
+	data := map[string]string{"role": s.Role.String(), "changes": c.PolicyOf(a).ChangesNow()}
 	if s.Group != "" {
 		data["group"] = s.Group
 	}
-	lines := []text.Text{text.New(s.Role.String(), approval.ByGroup(s.Group), ". ", may), text.New("wafbot is ", a.Policy.Describe())}
+	lines := []text.Text{text.New(s.Role.String(), approval.ByGroup(s.Group), ". ", may), text.New("wafbot is ", c.PolicyOf(a).Describe())}
 	if s.Could > s.Role {
 		lines = append(lines, text.New("Slack doesn't say just now whether a user group gives you more"))
 	}

@@ -40,7 +40,7 @@ var timed = map[string]string{
 	"internal/store/shard.go": "how long a shard is surely held",
 
 	"internal/config/sources.go": "how old a file is, whose time is the machine's, too",
-	"internal/doctor":            "how long an answer takes",
+	"cmd/wafbot/doctor":          "how long an answer takes",
 	"internal/redistest":         "how long a server takes to start",
 	"internal/sandbox":           "the emulated world has its own clock",
 }

@@ -7,16 +7,24 @@ import (
 	"strings"
 
 	"github.com/prometheus/common/model"
-
-	"github.com/wafbot/wafbot/commands/policy"
 )
 
 // PolicyOf is the policy of an account: what the account says wins over what holds for all. Of changes the stricter wins, so that one line stops them on all accounts.
 func (c *Config) PolicyOf(account int) Policy {
 	p, own := c.Policy, c.Accounts[account].Policy
 	c.origins.override(reflect.ValueOf(&p).Elem(), reflect.ValueOf(own), Element("accounts", account)+".policy")
-	p.Changes = policy.Stricter(c.Policy.Changes, p.Changes)
+	p.Changes = stricter(c.Policy.Changes, p.Changes)
 	return p
+}
+
+// stricter is the one of two values of changes that allows less.
+func stricter(one, other string) string {
+	for _, changes := range []string{ChangesOff, ChangesDryRun, ChangesOn} {
+		if one == changes || other == changes {
+			return changes
+		}
+	}
+	return ChangesDryRun
 }
 
 // override puts what is written below a key into the place of what v holds: maps merge by key, lists replace.

@@ -57,7 +57,7 @@ account_defaults:
 	plain, own := c.Accounts[0], c.Accounts[1]
 	require.Equal(t, []any{"https://api.example.com", "", 20 * time.Second, 5, 2 * time.Minute, "22:00-07:00"},
 		[]any{plain.APIURL, plain.TokenFile, plain.PollInterval, plain.Storm.Over, plain.Storm.In, plain.Quiet.Hours}, "its token replaces the file")
-	require.Equal(t, "S0ONCALL", plain.RouteMention())
+	require.Equal(t, "S0ONCALL", plain.Ops())
 	require.Equal(t, []any{"https://other.example.com", 30 * time.Second, 7, 2 * time.Minute, ""}, []any{own.APIURL, own.PollInterval, own.Storm.Over, own.Storm.In, own.Quiet.Hours})
 	require.Equal(t, map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Mine"}, 9: {Name: "Another"}}, own.Applications, "maps merge by key")
 	require.Len(t, plain.Applications, 2, "those of another account don't show here")

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/store/address"
 )
@@ -36,7 +35,7 @@ func (c *Config) check() {
 	for _, l := range c.leaves() {
 		o.checkLeaf(l)
 	}
-	if c.Policy.Changes == policy.ChangesOn && !o.isSet("sources") {
+	if c.Policy.Changes == ChangesOn && !o.isSet("sources") {
 		o.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
 			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)
 	}
@@ -148,13 +147,8 @@ func number(text string) int64 {
 	return n
 }
 
-// RedisKey is the key that gave the Redis address: redis.url or redis.url_file.
-func (c *Config) RedisKey() string {
-	if c.origins.isSet("redis.url_file") {
-		return "redis.url_file"
-	}
-	return "redis.url"
-}
+// SecretKey is a secret's key, such as "redis.url", or that of its file where it is read from one.
+func (c *Config) SecretKey(key string) string { return c.origins.fromFile(key) }
 
 func (s *Slack) check(o *origins) {
 	if !strings.HasSuffix(s.APIURL, "/") {
@@ -173,7 +167,7 @@ func (c *Config) checkRedis() {
 	_, err := address.Parse(c.Redis.Address())
 	if wrong, ok := errors.AsType[*address.Error](err); ok {
 		if wrong.Key == "redis.url" {
-			wrong.Key = c.RedisKey()
+			wrong.Key = c.origins.fromFile(wrong.Key)
 		}
 		c.origins.report(wrong.Key, "%s", wrong.Text)
 	}
@@ -322,18 +316,15 @@ func (r *Route) check(o *origins, key string, applications map[int]Application) 
 }
 
 func (p *Page) check(o *origins, key string) {
-	at := key + ".url"
-	if o.isSet(at + "_file") {
-		at += "_file"
-	}
+	at := o.fromFile(key + ".url")
 	if p.URL == "" {
 		o.report(at, "missing; set it")
-	} else if o.webAddress(at, p.URL.Reveal()); p.Format == pager.PagerDuty {
-		if _, err := pager.New(pager.Config{Format: p.Format, URL: p.URL}); err != nil {
+	} else if o.webAddress(at, p.URL.Reveal()); p.Kind == pager.PagerDuty {
+		if _, err := pager.New(pager.Config{Format: p.Kind, URL: p.URL}); err != nil {
 			o.report(at, "%v", err)
 		}
 	}
-	if p.Format == "" {
+	if p.Kind == "" {
 		o.report(key+".format", "missing; write one of pagerduty, alertmanager, json")
 	}
 }

@@ -1,8 +1,17 @@
-// Package config reads the configuration: one YAML file and the environment. A loaded Config is checked and complete; every error says where the
-// mistake is and how to fix it.
+// Package config reads the configuration: one YAML file and the environment. A loaded Config is checked and complete;
+// every error says where the mistake is and how to fix it.
+//
+// It has the one Account, which poller, commands, bot and doctor use as it is, with its routes, policy and sources,
+// their defaults and the words that they may be. What judges with settings isn't here:
+//
+//   - commands/policy makes of an account's Policy, the switch that all replicas share and the sources as their files
+//     hold them now what holds now, and says who may do what;
+//   - poller says which route takes an attack, and whether it is a quiet hour;
+//   - what is no setting (the service's client, how polling goes) stands beside the account, with whoever needs it.
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -87,7 +96,7 @@ type Account struct {
 	Storm        Storm               `yaml:"storm"`
 	Quiet        Quiet               `yaml:"quiet"`
 	Summary      Summary             `yaml:"summary"`
-	Policy       Policy              `yaml:"policy"`  // what it says itself, see PolicyOf
+	Policy       Policy              `yaml:"policy"`  // what it says itself, until PolicyOf fills in what holds for all
 	Sources      []Source            `yaml:"sources"` // beside those of all accounts
 }
 
@@ -105,6 +114,12 @@ type Route struct {
 	Page       *Page         `yaml:"page"`                    // nil: no pager
 	AckTimeout time.Duration `yaml:"ack_timeout"`             // 0: never
 }
+
+// The kinds of attacks that a Match tells apart.
+const (
+	KindIncident = "incident"
+	KindAttack   = "attack" // that is no incident
+)
 
 // Match holds what an attack must be. A key left out matches everything; within a key one of its words is enough.
 type Match struct {
@@ -125,7 +140,7 @@ type Page struct {
 	Name              string           `yaml:"name"` // "": no acknowledgements come back
 	URL               apiclient.Secret `yaml:"url"`  // often holds the pager's key
 	URLFile           string           `yaml:"url_file"`
-	Format            string           `yaml:"format" check:"oneof=pagerduty alertmanager json"`
+	Kind              string           `yaml:"format" check:"oneof=pagerduty alertmanager json"`
 	After             time.Duration    `yaml:"after" check:"positive"`
 	WebhookSecret     apiclient.Secret `yaml:"webhook_secret"` // signs what the pager sends
 	WebhookSecretFile string           `yaml:"webhook_secret_file"`
@@ -152,11 +167,38 @@ type Source struct {
 	Name   string         `yaml:"name"`
 	Ranges []netip.Prefix `yaml:"ranges"`
 	File   string         `yaml:"file"`
-	Deny   string         `yaml:"deny" check:"oneof=never approval"` // never or approval
-	Cards  bool           `yaml:"cards"`
+	Deny   string         `yaml:"deny" check:"oneof=never approval"` // DenyNever (also for ""), or DenyApproval
+	Cards  bool           `yaml:"cards"`                             // false: what comes from such sources alone gets no card, incidents excepted
 
-	listed []netip.Prefix // those of File when the configuration was read
+	ReadAt time.Time      // when File was read last
+	Broken string         // why it can't be read just now, so that what it held before counts; "": it can
+	listed []netip.Prefix // the ranges of File when the configuration was read
 }
+
+// Who may deny a named source.
+const (
+	DenyNever    = "never"
+	DenyApproval = "approval"
+)
+
+// What may be changed at all.
+const (
+	ChangesOff    = "off"
+	ChangesDryRun = "dry_run" // everything but the sending: what would be sent is shown
+	ChangesOn     = "on"
+)
+
+// What can need approval.
+const (
+	ApproveForever          = "forever"
+	ApproveBroad            = "broad" // country, data center, proxy, wider than the widest prefix
+	ApproveBlockPath        = "block_path"
+	ApproveAllow            = "allow"
+	ApproveModeOff          = "mode_off"
+	ApproveRulesEverywhere  = "rules_everywhere"  // a rule for every host
+	ApproveSource           = "source"            // a named source whose Deny says so
+	ApproveIndicatorUntried = "indicator_untried" // an indicator that wafbot couldn't try on usual browsers
+)
 
 // Policy says who may do what, and how far.
 type Policy struct {
@@ -202,4 +244,25 @@ type Approval struct {
 // Audit is the audit log.
 type Audit struct {
 	Keep time.Duration `yaml:"keep" check:"positive"`
+}
+
+// What holds secrets prints itself like %+v whatever the verb: where fmt doesn't take a verb, as %s of a pointer within
+// something else, it prints what stands there past every method of apiclient.Secret.
+
+// Format implements fmt.Formatter.
+func (c Config) Format(f fmt.State, _ rune) {
+	type plain Config
+	fmt.Fprintf(f, "%+v", plain(c))
+}
+
+// Format implements fmt.Formatter.
+func (a Account) Format(f fmt.State, _ rune) {
+	type plain Account
+	fmt.Fprintf(f, "%+v", plain(a))
+}
+
+// Format implements fmt.Formatter.
+func (p Page) Format(f fmt.State, _ rune) {
+	type plain Page
+	fmt.Fprintf(f, "%+v", plain(p))
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
@@ -93,7 +92,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 				Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0456EFGH", Mention: "S0ONCALL", AckTimeout: 45 * time.Minute,
 				Page: &config.Page{
 					URL: "https://pager.example/v2/enqueue?routing_key=key-of-pager", URLFile: filepath.Join("testdata", "secrets", "pager"),
-					Format: "pagerduty", After: 6 * time.Minute,
+					Kind: "pagerduty", After: 6 * time.Minute,
 				},
 			},
 			{
@@ -117,12 +116,12 @@ func TestConfigWithEveryKey(t *testing.T) {
 	require.Equal(t, config.Source{Name: "pen test", Ranges: prefixes("203.0.113.64/27"), Deny: "approval"}, c.Sources[1])
 	sources := config.NewSourceFiles(c.Sources, slog.New(slog.DiscardHandler)).Now()
 	sources[0].ReadAt = time.Time{}
-	require.Equal(t, []policy.Source{
+	require.Equal(t, []config.Source{
 		{
-			Name: "our CDN", File: filepath.Join("testdata", "cdn.txt"), Deny: "never",
+			Name: "our CDN", File: filepath.Join("testdata", "cdn.txt"), Deny: "never", Cards: true,
 			Ranges: prefixes("192.0.2.0/24", "192.0.2.7/32", "198.51.100.0/24", "2001:db8::/32", "203.0.113.9/32"),
 		},
-		{Name: "pen test", Ranges: prefixes("203.0.113.64/27"), Deny: "approval", NoCards: true},
+		{Name: "pen test", Ranges: prefixes("203.0.113.64/27"), Deny: "approval"},
 	}, sources)
 	require.Equal(t, config.Policy{
 		Changes: "on", Viewers: []string{"*"}, Responders: []string{"U0ANN", "S0SECOPS"}, Admins: []string{"W0BOSS"},

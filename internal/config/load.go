@@ -5,9 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Load reads the file at path, or the one that WAFBOT_CONFIG names, or none; then the environment, which wins. If the configuration is wrong,
@@ -50,59 +47,56 @@ func (c *Config) File() string { return c.origins.root.File }
 // IsSet reports whether the file or a variable sets a key, such as "timezone".
 func (c *Config) IsSet(key string) bool { return c.origins.isSet(key) }
 
-// defaults is a configuration without accounts. The policy states its own; the values of list elements are in the setDefaults methods below.
+const day = 24 * time.Hour
+
+// defaults is a configuration without accounts. The values of list elements are in the setDefaults methods below. No
+// other place fills in a default.
 func defaults() *Config {
-	p, accounts, slack := policy.Defaults(), Account{}, Slack{}
-	accounts.setDefaults()
-	slack.setDefaults()
 	return &Config{
 		Timezone: time.UTC,
 		Log:      Log{Level: "info", Format: LogText},
-		Slack:    slack,
+		Slack:    Slack{APIURL: "https://slack.com/api/", Command: "/waf", MessagesPerSecond: 1},
 		Redis:    Redis{URL: "redis://127.0.0.1:6379/0"},
 		Listen:   "127.0.0.1:8080",
 
-		AccountDefaults: accounts,
-		Policy: Policy{
-			Changes:          p.Changes,
-			Viewers:          []string{"*"},
-			WidestPrefix:     WidestPrefix{IPv4: p.WidestIPv4, IPv6: p.WidestIPv6},
-			LongestDuration:  p.Longest,
-			Durations:        Durations(p.Durations),
-			RenewWhileActive: p.Renew,
-			Approval:         Approval{RequiredFor: p.RequiredFor, Timeout: p.ApprovalTimeout, OverrideAfter: p.OverrideAfter},
-		},
-		Audit: Audit{Keep: 400 * 24 * time.Hour},
+		AccountDefaults: DefaultAccount(),
+		Policy:          DefaultPolicy(),
+		Audit:           Audit{Keep: 400 * day},
 	}
 }
 
-func (s *Slack) setDefaults() {
-	s.APIURL = "https://slack.com/api/"
-	s.Command = "/waf"
-	s.MessagesPerSecond = 1
+// DefaultPolicy is the policy of a configuration that says nothing.
+func DefaultPolicy() Policy {
+	return Policy{
+		Changes:          ChangesDryRun,
+		Viewers:          []string{"*"},
+		WidestPrefix:     WidestPrefix{IPv4: 24, IPv6: 48},
+		Durations:        Durations{Deny: 4 * time.Hour, Mode: 2 * time.Hour, Patch: 7 * day},
+		LongestDuration:  30 * day,
+		RenewWhileActive: day,
+		Approval: Approval{
+			RequiredFor: []string{
+				ApproveForever, ApproveBroad, ApproveBlockPath, ApproveAllow, ApproveModeOff, ApproveRulesEverywhere, ApproveSource,
+				ApproveIndicatorUntried,
+			},
+			Timeout: 15 * time.Minute, OverrideAfter: 5 * time.Minute,
+		},
+	}
 }
 
-func (a *Account) setDefaults() {
-	a.PollInterval = poller.DefaultInterval
-	a.Lookback = poller.DefaultLookback
-	a.OngoingFor = poller.DefaultOngoingFor
-	a.Storm = Storm{Over: 10, In: time.Minute}
+// DefaultAccount is an account with nothing but its defaults.
+func DefaultAccount() Account {
+	return Account{PollInterval: 15 * time.Second, Lookback: day, OngoingFor: 15 * time.Minute, Storm: Storm{Over: 10, In: time.Minute}}
 }
 
 // NewRoute is a route with nothing but its defaults: it matches every attack.
-func NewRoute() Route {
-	r := Route{}
-	r.setDefaults()
-	return r
-}
+func NewRoute() Route { return Route{AckTimeout: 2 * time.Hour} }
 
-func (r *Route) setDefaults() {
-	r.AckTimeout = poller.DefaultAckTimeout
-}
+func (r *Route) setDefaults() { *r = NewRoute() }
 
 func (p *Page) setDefaults() { p.After = 5 * time.Minute }
 
 func (s *Source) setDefaults() {
-	s.Deny = policy.DenyNever
+	s.Deny = DenyNever
 	s.Cards = true
 }

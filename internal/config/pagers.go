@@ -14,17 +14,14 @@ func (c *Config) checkPagers() {
 			continue
 		}
 		p, key := *r.Page, route+".page"
-		at := key + ".webhook_secret"
-		if o.isSet(at + "_file") {
-			at += "_file"
-		}
+		at := o.fromFile(key + ".webhook_secret")
 		switch {
 		case p.Name != "" && (len(p.Name) > 32 || !onlyOf(p.Name, letters+digits+"-")):
 			o.reportValue(key+".name", "is no name of a pager; write up to 32 of a-z 0-9 -")
 		case p.WebhookSecret == "":
 		case p.Name == "":
 			o.report(at, "is of a pager without a name; give it one with page.name: its acknowledgements come to /pager/NAME")
-		case p.Format != pager.PagerDuty:
+		case p.Kind != pager.PagerDuty:
 			o.report(at, "is of no PagerDuty; take it out: acknowledgements come back from PagerDuty alone")
 		case secrets[p.Name] != "" && secrets[p.Name] != p.WebhookSecret:
 			o.report(at, "is another than that of the same name on another route; give the pagers two names, or one secret")
@@ -36,9 +33,9 @@ func (c *Config) checkPagers() {
 
 // RoutesOf are the matches of the account's routes that have the pager of that name, as pages name them.
 func (a *Account) RoutesOf(pager string) (matches []string) {
-	for i, r := range a.Routes {
+	for _, r := range a.Routes {
 		if r.Page != nil && r.Page.Name == pager {
-			matches = append(matches, a.PollerRoutes()[i].Match.String())
+			matches = append(matches, a.MatchText(r.Match))
 		}
 	}
 	return matches

@@ -88,6 +88,14 @@ func (o *origins) isSet(key string) bool {
 	return ok
 }
 
+// fromFile is a secret's key, or that of its file where it is read from one.
+func (o *origins) fromFile(key string) string {
+	if o.isSet(key + "_file") {
+		key += "_file"
+	}
+	return key
+}
+
 // unset makes a key and everything below it count as left out.
 func (o *origins) unset(key string) {
 	for k := range o.keys {

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/wafbot/wafbot/commands/policy"
 )
 
 const (
@@ -29,18 +28,19 @@ type SourceFiles struct {
 
 // sourceFile is a named source.
 type sourceFile struct {
-	source  policy.Source
-	cfg     Source
-	version string // size and time of the file when it was last read; "": read it again
+	Source
+	written []netip.Prefix // its ranges in the configuration
+	version string         // size and time of the file when it was last read; "": read it again
 }
 
 // NewSourceFiles takes sources as they were when the configuration was read.
 func NewSourceFiles(sources []Source, log *slog.Logger) *SourceFiles {
 	f := &SourceFiles{log: log}
 	for _, s := range sources {
-		named := &sourceFile{cfg: s, source: policy.Source{Name: s.Name, Ranges: slices.Concat(s.Ranges, s.listed), Deny: s.Deny, NoCards: !s.Cards, File: s.File}}
+		named := &sourceFile{Source: s, written: s.Ranges}
+		named.Ranges, named.listed = slices.Concat(s.Ranges, s.listed), nil
 		if s.File != "" {
-			named.source.ReadAt = time.Now()
+			named.ReadAt = time.Now()
 		}
 		f.all = append(f.all, named)
 	}
@@ -48,19 +48,19 @@ func NewSourceFiles(sources []Source, log *slog.Logger) *SourceFiles {
 }
 
 // Now are the sources as they are now. It reads files that changed.
-func (f *SourceFiles) Now() []policy.Source {
+func (f *SourceFiles) Now() []Source {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	check := time.Since(f.checked) >= statEvery
 	if check {
 		f.checked = time.Now()
 	}
-	var all []policy.Source
+	var all []Source
 	for _, s := range f.all {
-		if check && s.cfg.File != "" {
+		if check && s.File != "" {
 			f.read(s)
 		}
-		all = append(all, s.source)
+		all = append(all, s.Source)
 	}
 	return all
 }
@@ -78,7 +78,7 @@ func (f *SourceFiles) Broken() map[string]string {
 
 // read reads a source's file again if it changed. The caller holds mu.
 func (f *SourceFiles) read(s *sourceFile) {
-	info, err := os.Stat(s.cfg.File)
+	info, err := os.Stat(s.File)
 	if err != nil {
 		f.fail(s, err)
 		return
@@ -88,20 +88,20 @@ func (f *SourceFiles) read(s *sourceFile) {
 	if version == s.version || age >= 0 && age < unchangedFor {
 		return
 	}
-	before := s.source
+	before := s.Source
 	if err := s.reread(); err != nil {
 		f.fail(s, err)
 		return
 	}
-	if before.Broken != "" || !slices.Equal(before.Ranges, s.source.Ranges) {
-		f.log.Info("source read again", "source", s.cfg.Name, "file", s.cfg.File, "ranges", len(s.source.Ranges))
+	if before.Broken != "" || !slices.Equal(before.Ranges, s.Ranges) {
+		f.log.Info("source read again", "source", s.Name, "file", s.File, "ranges", len(s.Ranges))
 	}
-	s.version, s.source.ReadAt, s.source.Broken = version, time.Now(), ""
+	s.version, s.ReadAt, s.Broken = version, time.Now(), ""
 }
 
 // reread takes the file's ranges if all its lines are good. It refuses a file that was emptied: the ranges must not lose their protection by mistake.
 func (s *sourceFile) reread() error {
-	text, err := readUpTo(s.cfg.File, maxSourceFile)
+	text, err := readUpTo(s.File, maxSourceFile)
 	if err != nil {
 		return err
 	}
@@ -109,10 +109,10 @@ func (s *sourceFile) reread() error {
 	switch {
 	case len(bad) > 0:
 		return fmt.Errorf("line %d: %s", bad[0].line, bad[0].text)
-	case len(ranges) == 0 && len(s.source.Ranges) > len(s.cfg.Ranges):
+	case len(ranges) == 0 && len(s.Ranges) > len(s.written):
 		return errors.New("it is empty now; if that is meant, take it out of the configuration")
 	}
-	s.source.Ranges = slices.Concat(s.cfg.Ranges, ranges)
+	s.Ranges = slices.Concat(s.written, ranges)
 	return nil
 }
 
@@ -122,8 +122,8 @@ func (f *SourceFiles) fail(s *sourceFile, err error) {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		why = path.Err.Error()
 	}
-	if s.source.Broken != why {
-		f.log.Error("source can't be read: what it held before counts", "source", s.cfg.Name, "file", s.cfg.File, "since", s.source.ReadAt, "err", err)
+	if s.Broken != why {
+		f.log.Error("source can't be read: what it held before counts", "source", s.Name, "file", s.File, "since", s.ReadAt, "err", err)
 	}
-	s.source.Broken, s.version = why, ""
+	s.Broken, s.version = why, ""
 }

@@ -78,7 +78,7 @@ func readAgain(t *testing.T) {
 	l.holds("198.51.100.4", true)
 	require.Contains(t, l.log.String(), "source read again")
 	require.Equal(t, time.Now(), l.files.Now()[0].ReadAt)
-	require.True(t, l.files.Now()[1].NoCards)
+	require.False(t, l.files.Now()[1].Cards)
 }
 
 // Whatever happens to the file, what was last good counts, and it is said once.

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // reference matches $$ and ${X}, also one that isn't closed.
@@ -97,7 +97,7 @@ func parseRange(text string) (netip.Prefix, error) {
 	if addr, no := netip.ParseAddr(text); no == nil && addr.Zone() == "" {
 		prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
-	prefix = grammar.Unmap(prefix)
+	prefix = record.Unmap(prefix)
 	switch {
 	case err != nil, prefix.Addr().Is4In6():
 		return netip.Prefix{}, errors.New("is neither an address nor a range; write it like 192.0.2.7 or 192.0.2.0/24")

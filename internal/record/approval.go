@@ -29,6 +29,7 @@ type ApprovalRequest struct {
 	Outcome      string           `json:"outcome,omitempty"`  // of carrying it out, as Result has it, or failed; "": not done, or in hand
 	Why          string           `json:"why,omitempty"`      // for people: why it was rejected, closed or overridden
 	Fault        string           `json:"fault,omitempty"`    // for people: that it was not done, and why
+	CheckAt      time.Time        `json:"check_at,omitzero"`  // when it is to be looked at next; zero: never
 	Revision     int              `json:"revision"`           // counts how often it was stored
 }
 

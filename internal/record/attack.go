@@ -23,6 +23,7 @@ type AttackState struct {
 	Paused            bool             `json:"paused,omitempty"`             // no hit was seen getting through for its Window, though it isn't over
 	ResumedAt         time.Time        `json:"resumed_at,omitzero"`          // of the first hit seen after it was quiet or paused, on the service's clock; zero: it never resumed
 	Stopped           *Stopped         `json:"stopped,omitempty"`            // its tries that were seen stopped; nil: none were. It never changes: another one takes its place
+	Others            []Mitigation     `json:"others,omitempty"`             // in force against it, and not judged as changes: what they do, as of the last poll that judged it
 	Channel           string           `json:"channel,omitempty"`            // of its card: chosen with the first event, and again when it becomes an incident
 	Mention           string           `json:"mention,omitempty"`            // likewise; "": none
 	SuppressedMention string           `json:"suppressed_mention,omitempty"` // the route's mention, while it is not used: the attack went on before the first start, or in quiet hours; used when the attack gets worse

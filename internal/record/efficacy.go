@@ -1,8 +1,11 @@
 package record
 
 import (
+	"net/netip"
+	"slices"
 	"time"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -101,4 +104,67 @@ func (e Efficacy) Figures() (n int64) {
 		n += t.Through.N + t.Mixed.N + t.Stopped.N + t.After.N
 	}
 	return n
+}
+
+// Judgement is a change with what was seen of it.
+type Judgement struct {
+	Change   Change
+	Efficacy Efficacy
+	Turned   bool // the finding, in words, is another than before
+	Notify   bool // people are notified: it does not work though it should, or what it denied came back
+}
+
+// Urgency is how soon the card is to show it: who made the change waits for what comes of it.
+func (j Judgement) Urgency() Urgency {
+	if j.Turned {
+		return UrgentActed
+	}
+	return UrgentFigures
+}
+
+// Mitigation is something in force against an attack, whoever did it: a change of wafbot's, or an entry or rule that others made at the service.
+type Mitigation struct {
+	Does    string       `json:"does"`              // in words: Deny country:FR
+	Change  string       `json:"change,omitempty"`  // the id of wafbot's change; "": others made it, in the service's console or by its API
+	By      string       `json:"by,omitempty"`      // a person, or the author as the service lists it; "": not known
+	ID      int64        `json:"id,omitempty"`      // of the entry or rule at the service; 0: it is a change
+	Rule    bool         `json:"rule,omitempty"`    // what it stops doesn't depend on the source
+	Sources []netip.Addr `json:"sources,omitempty"` // those of the attack's that it denies
+	Finding Finding      `json:"finding,omitempty"`
+	Stopped int64        `json:"stopped,omitempty"` // hits that were seen stopped, at least
+	Last    time.Time    `json:"last,omitzero"`     // of them; zero: none was
+	Others  int64        `json:"-"`                 // with PartlyWorking: it works, and up to so many other sources get through; 0: what it is to stop gets through in part
+	Since   time.Time    `json:"since,omitzero"`    // it was made; zero: not known
+	Due     time.Time    `json:"due,omitzero"`      // it was to work by then
+	Until   time.Time    `json:"until,omitzero"`    // zero: it has no end, as far as is known
+}
+
+// Works reports whether it was seen to stop something and still does.
+func (m Mitigation) Works() bool { return m.Finding == Working || m.Finding == PartlyWorking }
+
+// Denies reports whether it denies a source of the attack.
+func (m Mitigation) Denies(source apiclient.Source) bool {
+	return slices.Contains(m.Sources, source.IP)
+}
+
+// Poll is what a complete poll found, by which is judged what works.
+type Poll struct {
+	At      time.Time       // on the service's clock
+	Since   time.Time       // of the poll before that was judged; zero: what stood there before isn't known
+	Changes []AttackDelta   // the records that changed since
+	Attacks []*AttackState  // with a card: the decided ones, and where the lists were read again all that go on
+	Decided map[string]bool // ids of attacks of which something was decided since they were judged
+
+	// The lists and rules as they were read last, and when; zero: not yet.
+	Entries     []apiclient.IPRule
+	Rules       []apiclient.Rule
+	ListsReadAt time.Time
+}
+
+// Judged is what a poll was judged to mean, where that is worth showing.
+type Judged struct {
+	Changes []Judgement
+	Others  map[string][]Mitigation // what others have in force, by the attack's id at the service; only where it turned
+	Stale   []string                // ids of attacks and storms whose cards say something else now
+	Events  []Event
 }

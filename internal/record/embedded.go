@@ -58,3 +58,11 @@ func SameHosts(a, b netip.Prefix) bool {
 	}
 	return slices.ContainsFunc(IPv4Within(a), func(x netip.Prefix) bool { return slices.ContainsFunc(IPv4Within(b), x.Overlaps) })
 }
+
+// Unmap makes an IPv4 range of one written as v4-mapped IPv6, which would slip through every guard otherwise.
+func Unmap(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p
+}

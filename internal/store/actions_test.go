@@ -12,10 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func (p *protocol) deliver(t *rapid.T) {
@@ -150,7 +148,7 @@ func (p *protocol) savePollAs(t *rapid.T, one *process) {
 	p.writes++
 	p.poll.writers[p.writes] = one
 	holds := p.watch.holds()["acme"]
-	err := one.store.Attacks.Save(t.Context(), "acme", poller.Update{LastGood: time.UnixMilli(int64(p.writes))})
+	err := one.store.Attacks.Save(t.Context(), "acme", record.PollUpdate{LastGood: time.UnixMilli(int64(p.writes))})
 	if holds != nil && holds.replica != one.replica {
 		require.Error(t, err)
 	}
@@ -168,7 +166,7 @@ func (p *protocol) claim(t *rapid.T) {
 	_, c, err := one.store.Ledger.Resume(t.Context(), theChange, false)
 	switch {
 	case !p.begun:
-		require.ErrorIs(t, err, refusal.ErrEmptied)
+		require.ErrorIs(t, err, store.ErrEmptied)
 		require.NoError(t, beginWith(t.Context(), one.store, "acme", store.Rebuilt{Epoch: store.NewEpoch()}))
 		p.begun = true
 	case err == nil:
@@ -176,7 +174,7 @@ func (p *protocol) claim(t *rapid.T) {
 		p.Cleanup(func() { c.Release(context.Background()) })
 		p.change.holders = append(p.change.holders, one)
 	default:
-		require.ErrorIs(t, err, refusal.ErrClaimed)
+		require.ErrorIs(t, err, store.ErrClaimed)
 		require.NotEmpty(t, p.change.holders)
 	}
 }
@@ -219,7 +217,7 @@ func (p *protocol) draft(t *rapid.T) {
 // saveDraft has anybody who ever read write: it holds only if nobody did since.
 func (p *protocol) saveDraft(t *rapid.T) {
 	one := p.awake(t)
-	if one.draft.ChangeSaver == nil {
+	if one.draft == nil {
 		t.Skip("it read nothing")
 	}
 	err := one.draft.SaveMutes(t.Context(), nil)

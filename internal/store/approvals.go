@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -17,10 +16,10 @@ const decidedFor = 7 * 24 * time.Hour
 
 // SaveRequest stores an approval request, new or again, with the time at which it is due, its event, and an audit entry
 // if there is one, whose number it returns: all in one step.
-func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
+func (d *Draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
 	b := d.store.batch()
 	b.do("HSET", b.key(keyApprovals, d.account), q.ID, b.json(q))
-	b.due(b.key(keyApprovalsDue, d.account), q.ID, approval.DueAt(q))
+	b.due(b.key(keyApprovalsDue, d.account), q.ID, q.CheckAt)
 	b.announce(events...)
 	b.audit(entry, d.store.audits)
 	return d.save(ctx, &b, "request "+q.ID)
@@ -30,7 +29,7 @@ func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q rec
 func (s *Approvals) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
 	now := s.clocks.ServiceNow(account)
 	of := func(q *record.ApprovalRequest) dated {
-		return dated{id: q.ID, at: q.At, old: approval.DueAt(*q).IsZero() && now.Sub(q.Until) > decidedFor}
+		return dated{id: q.ID, at: q.At, old: q.CheckAt.IsZero() && now.Sub(q.Until) > decidedFor}
 	}
 	all, _, err := newest(ctx, s.client, s.rdb.HGetAll(ctx, s.key(keyApprovals, account)), "requests of "+account, of, s.key(keyApprovalsAt, account), s.key(keyApprovals, account))
 	return all, err
@@ -70,7 +69,7 @@ func (s *Permissions) PermissionLoss(ctx context.Context, account string) (recor
 }
 
 // SavePermissionLoss stores a loss of permission, and its event, in one step.
-func (d *draft) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
+func (d *Draft) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
 	b := d.store.batch()
 	b.do("SET", b.key(keyPermission, d.account), b.json(t))
 	b.announce(events...)

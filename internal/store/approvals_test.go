@@ -7,8 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -18,13 +17,13 @@ func waiting(id string, at time.Time) record.ApprovalRequest {
 	at = at.UTC().Truncate(time.Second)
 	return record.ApprovalRequest{
 		ID: id, Account: "acme", Line: record.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
-		Needs: []record.ApprovalReason{{What: policy.ApproveBroad, Why: "it is broad"}}, Role: record.Responder,
-		Asker: record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaSlash}, At: at, Until: at.Add(15 * time.Minute), OverrideAt: at.Add(5 * time.Minute),
+		Needs: []record.ApprovalReason{{What: config.ApproveBroad, Why: "it is broad"}}, Role: record.Responder,
+		Asker: record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaSlash}, At: at, Until: at.Add(15 * time.Minute), OverrideAt: at.Add(5 * time.Minute), CheckAt: at.Add(5 * time.Minute),
 		Premise: record.Premise{Steps: []string{"add"}, Role: record.Admin}, State: record.RequestWaiting, Revision: 1,
 	}
 }
 
-func saveRequest(ctx context.Context, l commands.Draft, q record.ApprovalRequest) error {
+func saveRequest(ctx context.Context, l *store.Draft, q record.ApprovalRequest) error {
 	_, err := l.SaveRequest(ctx, nil, q)
 	return err
 }
@@ -35,11 +34,11 @@ func TestPendingHoldsDueRequests(t *testing.T) {
 		s, ctx := w.open(t), t.Context()
 		begin(t, s, "acme")
 		q := waiting("r1", time.Now())
-		drafted(t, s, func(l commands.Draft) error { return saveRequest(ctx, l, q) })
+		drafted(t, s, func(l *store.Draft) error { return saveRequest(ctx, l, q) })
 		score := func() float64 { return w.rdb.ZScore(ctx, "{a:acme}:approvals:due", "r1").Val() }
 		require.EqualValues(t, q.OverrideAt.Unix(), score())
-		q.OverrideOpen = true
-		drafted(t, s, func(l commands.Draft) error { return saveRequest(ctx, l, q) })
+		q.OverrideOpen, q.CheckAt = true, q.Until
+		drafted(t, s, func(l *store.Draft) error { return saveRequest(ctx, l, q) })
 		require.EqualValues(t, q.Until.Unix(), score())
 		share, stop := context.WithCancel(ctx)
 		defer stop()
@@ -56,8 +55,8 @@ func TestPendingHoldsDueRequests(t *testing.T) {
 			})
 		}()
 		require.Equal(t, q.Until.Unix(), (<-found).Due.Unix())
-		q.State = record.RequestExpired
-		drafted(t, s, func(l commands.Draft) error { return saveRequest(ctx, l, q) })
+		q.State, q.CheckAt = record.RequestExpired, time.Time{}
+		drafted(t, s, func(l *store.Draft) error { return saveRequest(ctx, l, q) })
 		require.Zero(t, w.rdb.ZCard(ctx, "{a:acme}:approvals:due").Val())
 	})
 }
@@ -66,8 +65,8 @@ func TestOldRequestsAreDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, now := w.open(t), t.Context(), time.Now()
 		for id, q := range map[string]record.ApprovalRequest{"old": waiting("old", now.Add(-8*24*time.Hour)), "lately": waiting("lately", now.Add(-6*24*time.Hour))} {
-			q.State = record.RequestRejected
-			drafted(t, s, func(l commands.Draft) error { return saveRequest(ctx, l, q) })
+			q.State, q.CheckAt = record.RequestRejected, time.Time{}
+			drafted(t, s, func(l *store.Draft) error { return saveRequest(ctx, l, q) })
 			require.NoError(t, s.Approvals.SaveMessageAt(ctx, "acme", id, "C1", "1.1", 3))
 		}
 		channel, ts, revision, err := s.Approvals.MessageAt(ctx, "acme", "old")

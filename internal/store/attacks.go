@@ -9,11 +9,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // LastPoll reads when the last complete poll of an account began, on the service's clock, its outage and its cap.
-func (s *Attacks) LastPoll(ctx context.Context, account string) (r poller.State, err error) {
+func (s *Attacks) LastPoll(ctx context.Context, account string) (r record.PollState, err error) {
 	q := s.questions()
 	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
 	ask(q, q.redis.Get(ctx, s.key(keyCap, account)), &r.Cap, "cap of "+account)
@@ -26,20 +25,20 @@ func (q *questions) askPoll(ctx context.Context, account string, lastGood *time.
 }
 
 // Load reads an account's attacks for its poller, some at a time: they may be many.
-func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err error) {
+func (s *Attacks) Load(ctx context.Context, account string) (r record.PollState, err error) {
 	q := s.questions()
 	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
 	q.askTime(q.redis.Get(ctx, s.key(keyFirstStart, account)), &r.FirstStart, "first start of "+account)
 	ask(q, q.redis.Get(ctx, s.key(keyCap, account)), &r.Cap, "cap of "+account)
 	if err := q.send(ctx, "state of "+account); err != nil {
-		return poller.State{}, err
+		return record.PollState{}, err
 	}
 	r.Attacks = map[string]record.AttackState{}
 	err = s.scan(ctx, account, "*", func(_ string, one record.AttackState) {
 		r.Attacks[one.Attack.ID] = one
 	})
 	if err != nil {
-		return poller.State{}, err
+		return record.PollState{}, err
 	}
 	return r, nil
 }
@@ -51,7 +50,7 @@ const atOnce = 500
 // Save stores what a poll found, with its events. That is one step, but for very many attacks: each of these is stored
 // with its events in one step, and the last step stores that the poll is complete. It fails when this replica doesn't
 // own the account any more.
-func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) error {
+func (s *Attacks) Save(ctx context.Context, account string, u record.PollUpdate) error {
 	under, err := s.ownerLease(account)
 	if err != nil {
 		return fmt.Errorf("save poll of %s: %w", account, err)
@@ -88,7 +87,7 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 }
 
 // attack adds what an update has of one attack.
-func (b *batch) attack(account, attackid string, u poller.Update) {
+func (b *batch) attack(account, attackid string, u record.PollUpdate) {
 	id := record.AttackID(account, attackid)
 	if shown, changed := u.Attacks[attackid]; changed {
 		b.do("HSET", b.key(keyAttacks, account), id, b.json(shown))
@@ -114,7 +113,7 @@ func (b *batch) deleteAttacks(account string, attackids []string) {
 }
 
 // poll adds what an update has beside attacks and events. nil leaves as it is what is stored.
-func (b *batch) poll(ctx context.Context, account string, u poller.Update) {
+func (b *batch) poll(ctx context.Context, account string, u record.PollUpdate) {
 	if u.Cap != nil {
 		b.do("SET", b.key(keyCap, account), b.json(u.Cap))
 	}
@@ -135,6 +134,10 @@ func (b *batch) poll(ctx context.Context, account string, u poller.Update) {
 	}
 	for _, attackid := range u.Stale {
 		b.stale(ctx, account, record.UrgentState, record.AttackID(account, attackid))
+	}
+	for _, j := range u.Judged { // for as long as their changes are stored
+		b.do("HSET", b.key(keyEfficacy, account), j.Change.ID, b.json(j.Efficacy))
+		b.stale(ctx, account, j.Urgency(), j.Change.AttackID)
 	}
 	if !u.LastGood.IsZero() {
 		b.do("SET", b.key(keyLastGood, account), u.LastGood.UnixMilli())

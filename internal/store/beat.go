@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
@@ -21,15 +20,15 @@ const (
 	deadAfter = 3 * time.Second
 )
 
-// versionError is refusal.ErrNewer or refusal.ErrOlder if the state is of another version than this process reads.
+// versionError is ErrNewer or ErrOlder if the state is of another version than this process reads.
 func versionError(version string) error {
 	switch n, err := strconv.Atoi(version); {
 	case err != nil:
-		return fmt.Errorf("%w: version %q", refusal.ErrDamaged, version)
+		return fmt.Errorf("%w: version %q", ErrDamaged, version)
 	case n > stateVersion:
-		return refusal.ErrNewer
+		return ErrNewer
 	case n < stateVersion:
-		return refusal.ErrOlder
+		return ErrOlder
 	}
 	return nil
 }
@@ -43,12 +42,12 @@ type peers struct {
 	living  []string  // those that began first come first
 	heardAt time.Time // when; zero: never yet
 	off     bool      // one of them switches all changes off
-	away    string    // why Redis can't be used, as refusal.Redis says it; "": it can
+	away    error     // why Redis can't be used; nil: it can
 	changed chan struct{}
 }
 
 // Beat makes this process one of the replicas until the context ends. Then it signs off, so that the others need not
-// wait until they miss it. It waits while Redis is away, and fails with refusal.ErrNewer or refusal.ErrOlder when Redis
+// wait until they miss it. It waits while Redis is away, and fails with ErrNewer or ErrOlder when Redis
 // holds the state of another version.
 func (s *Replicas) Beat(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
@@ -63,7 +62,7 @@ func (s *Replicas) Beat(ctx context.Context) error {
 	defer every.Stop()
 	for {
 		err := s.beat(ctx)
-		if errors.Is(err, refusal.ErrNewer) || errors.Is(err, refusal.ErrOlder) {
+		if errors.Is(err, ErrNewer) || errors.Is(err, ErrOlder) {
 			return err
 		}
 		if s.noteAway(err) && ctx.Err() == nil {
@@ -91,7 +90,7 @@ func (s *Replicas) beat(ctx context.Context) error {
 		return err
 	}
 	if len(answer) < 3 {
-		return fmt.Errorf("beat: %w", refusal.ErrDamaged)
+		return fmt.Errorf("beat: %w", ErrDamaged)
 	}
 	if err := s.noteTime(asked, answer[2]); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (s *Replicas) beat(ctx context.Context) error {
 }
 
 // Hear asks whether a living replica switches changes off, and reads Redis' clock, for a process that doesn't beat, or
-// not yet. It fails with refusal.ErrNewer or refusal.ErrOlder when Redis holds the state of another version.
+// not yet. It fails with ErrNewer or ErrOlder when Redis holds the state of another version.
 func (s *Replicas) Hear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -156,21 +155,17 @@ func (s *Replicas) Off() bool {
 	return s.peers.off
 }
 
-// noteAway notes whether a call to Redis failed and why, and reports whether that has changed.
-func (s *Replicas) noteAway(err error) (changed bool) {
-	says := ""
-	if err != nil {
-		says = refusal.Redis(err)
-	}
+// noteAway notes whether a call to Redis failed and why, and reports whether there is something to say about it.
+func (s *Replicas) noteAway(err error) bool {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
-	changed = says != s.peers.away
-	s.peers.away = says
-	return changed
+	before := s.peers.away
+	s.peers.away = err
+	return before != nil || err != nil
 }
 
-// Away implements policy.Switch, as this replica last heard.
-func (s *Replicas) Away() string {
+// Away is why Redis can't be used, as this replica last heard; nil: it can.
+func (s *Replicas) Away() error {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	return s.peers.away

@@ -9,11 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // bounded is a day of an account whose things end: attacks leave the lookback, changes and requests ended long ago, work is done. One replica does it.
@@ -30,8 +27,8 @@ func (b *bounded) day(t *testing.T, n int) {
 	b.people(t, n)
 	ctx := t.Context()
 	from := noon.AddDate(0, 0, n)
-	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: from}, Cap: &record.Cap{Edge: from}}))
-	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{}, Gap: &record.Outage{From: from, Until: from.Add(time.Hour)}, LastGood: from}))
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Outage: &record.Outage{From: from}, Cap: &record.Cap{Edge: from}}))
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Outage: &record.Outage{}, Gap: &record.Outage{From: from, Until: from.Add(time.Hour)}, LastGood: from}))
 	for range 150 { // more than a node of a stream holds, which Redis deletes whole
 		_, err := b.s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now(), Outcome: "refused"})
 		require.NoError(t, err)
@@ -48,11 +45,11 @@ func (b *bounded) attacks(t *testing.T, n int) {
 	for i := range 5 {
 		id := fmt.Sprintf("x:%d-%d", n, i)
 		attack, e := record.AttackID("acme", id), event(fmt.Sprintf("n%d-%d", n, i), id)
-		require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll(id), Evidence: evidenceOf(id), Events: []record.Event{e}}))
+		require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll(id), Evidence: evidenceOf(id), Events: []record.Event{e}}))
 		_, err := b.s.Outbox.BeginNotify(ctx, "acme", e.ID, noon)
 		require.NoError(t, err)
 		recordPlace(t, b.s, e, "C1", fmt.Sprintf("%d.%d", n, i))
-		drafted(t, b.s, func(d commands.Draft) error { return d.SaveTriage(ctx, map[string]record.Triage{attack: spoken()}) })
+		drafted(t, b.s, func(d *store.Draft) error { return d.SaveTriage(ctx, map[string]record.Triage{attack: spoken()}) })
 		require.NoError(t, b.s.Pages.SavePage(ctx, "acme", record.Page{ID: "p" + id, Attack: attack, State: record.PageCalling}))
 		require.NoError(t, b.s.Pages.DropPage(ctx, "acme", attack))
 		gone = append(gone, id)
@@ -62,8 +59,8 @@ func (b *bounded) attacks(t *testing.T, n int) {
 	require.Len(t, stale, 5)
 	late := fmt.Sprintf("x:%d-late", n)
 	waits := event("n"+late, late)
-	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll(late), Events: []record.Event{waits}}))
-	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Delete: append(gone, late)}))
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll(late), Events: []record.Event{waits}}))
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: append(gone, late)}))
 	_, err = b.s.Outbox.BeginNotify(ctx, "acme", waits.ID, noon)
 	require.NoError(t, err)
 	recordPlace(t, b.s, waits, "C1", fmt.Sprintf("%d.late", n))
@@ -73,11 +70,11 @@ func (b *bounded) attacks(t *testing.T, n int) {
 func (b *bounded) people(t *testing.T, n int) {
 	t.Helper()
 	ctx, long := t.Context(), time.Now().AddDate(0, 0, -40)
-	ch := record.Change{ID: fmt.Sprintf("c%d", n), Account: "acme", State: record.StateBegun, At: long, Until: long.Add(time.Hour), Steps: rule}
+	ch := record.Change{ID: fmt.Sprintf("c%d", n), Account: "acme", State: record.StateBegun, At: long, Until: long.Add(time.Hour), CheckAt: long.Add(time.Hour), Steps: rule}
 	_, c, err := draft(t, b.s).Claim(ctx, ch)
 	require.NoError(t, err)
-	require.NoError(t, b.s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{{Change: ch}}))
-	ch.State = record.StateUndone
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: ch}}}))
+	ch.State, ch.CheckAt = record.StateUndone, time.Time{}
 	_, err = c.SaveChanges(ctx, nil, nil, ch)
 	require.NoError(t, err)
 	c.Release(ctx)
@@ -86,17 +83,17 @@ func (b *bounded) people(t *testing.T, n int) {
 	require.Empty(t, left)
 
 	q := waiting(fmt.Sprintf("r%d", n), long)
-	q.State, q.Outcome = record.RequestRejected, "done"
-	drafted(t, b.s, func(d commands.Draft) error { _, err := d.SaveRequest(ctx, nil, q); return err })
+	q.State, q.Outcome, q.CheckAt = record.RequestRejected, "done", time.Time{}
+	drafted(t, b.s, func(d *store.Draft) error { _, err := d.SaveRequest(ctx, nil, q); return err })
 	require.NoError(t, b.s.Approvals.SaveMessageAt(ctx, "acme", q.ID, "C1", "1.1", 1))
 	asked, err := b.s.Approvals.Requests(ctx, "acme")
 	require.NoError(t, err)
 	require.Empty(t, asked)
 
-	drafted(t, b.s, func(d commands.Draft) error { return d.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}) })
-	drafted(t, b.s, func(d commands.Draft) error { return d.SaveProtected(ctx, []record.Protected{{ID: "p1"}}) })
-	drafted(t, b.s, func(d commands.Draft) error { return d.SavePermissionLoss(ctx, refused()) })
-	drafted(t, b.s, func(d commands.Draft) error {
+	drafted(t, b.s, func(d *store.Draft) error { return d.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}) })
+	drafted(t, b.s, func(d *store.Draft) error { return d.SaveProtected(ctx, []record.Protected{{ID: "p1"}}) })
+	drafted(t, b.s, func(d *store.Draft) error { return d.SavePermissionLoss(ctx, refused()) })
+	drafted(t, b.s, func(d *store.Draft) error {
 		return d.SaveDrill(ctx, record.Drill{ID: fmt.Sprintf("d%d", n), Account: "acme"})
 	})
 	require.NoError(t, b.s.Permissions.SaveMessageAt(ctx, "acme", "permission-1", "C1", "1.1", n))

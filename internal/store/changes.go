@@ -9,8 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -19,7 +17,7 @@ const endedFor = 30 * 24 * time.Hour
 
 // SaveChanges stores changes, new or again, with the times at which they are due, marks their attacks' cards stale,
 // announces events, and appends an audit entry if there is one, whose number it returns: all in one step.
-func (d *draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+func (d *Draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil
 	}
@@ -34,7 +32,7 @@ func (d *draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, event
 func (b *batch) changes(ctx context.Context, account string, all []record.Change) {
 	for _, c := range all {
 		b.do("HSET", b.key(keyChanges, account), c.ID, b.json(c))
-		b.due(b.key(keyDue, account), c.ID, change.CheckAt(c))
+		b.due(b.key(keyDue, account), c.ID, c.CheckAt)
 		b.stale(ctx, account, record.UrgentActed, c.AttackID)
 	}
 }
@@ -50,7 +48,7 @@ func (b *batch) due(key, id string, at time.Time) {
 
 // SaveDue stores what came of checking changes: when to check again, that people are asked or an end is overdue, which
 // is an event, and that a card is stale, all in one step.
-func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
+func (d *Draft) SaveDue(ctx context.Context, events []record.Event, all ...record.DueDecision) error {
 	b := d.store.batch()
 	for _, decision := range all {
 		c := decision.Change
@@ -131,16 +129,4 @@ func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) 
 // Efficacy is what was seen of an account's changes, by their ids.
 func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error) {
 	return values[record.Efficacy](s.client, s.rdb.HGetAll(ctx, s.key(keyEfficacy, account)), "efficacy of "+account)
-}
-
-// SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale,
-// and announces events, all in one step. It fails when this replica doesn't own the account any more.
-func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
-	b := s.batch()
-	for _, j := range all {
-		b.do("HSET", b.key(keyEfficacy, account), j.Change.ID, b.json(j.Efficacy))
-		b.stale(ctx, account, j.Urgency(), j.Change.AttackID)
-	}
-	b.announce(events...)
-	return s.saveAsOwner(ctx, account, &b, "efficacy of "+account)
 }

@@ -8,9 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -21,7 +18,7 @@ var rule = []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{}, Sent
 func save(t testing.TB, s *store.Store, c record.Change) {
 	t.Helper()
 	c.Account = "acme"
-	drafted(t, s, func(l commands.Draft) error { return saveChange(t.Context(), l, c) })
+	drafted(t, s, func(l *store.Draft) error { return saveChange(t.Context(), l, c) })
 }
 
 func changeIDs(t testing.TB, s *store.Store) []string {
@@ -119,12 +116,12 @@ func TestDecisionsAreStored(t *testing.T) {
 			}
 			return len(marks) > 0
 		}
-		saveDue := func(l change.DueDecision) {
+		saveDue := func(l record.DueDecision) {
 			var events []record.Event
 			if l.Asks || l.Late {
 				events = append(events, event(l.Change.ID+":ends", ""))
 			}
-			drafted(t, s, func(lock commands.Draft) error { return lock.SaveDue(t.Context(), events, l) })
+			drafted(t, s, func(lock *store.Draft) error { return lock.SaveDue(t.Context(), events, l) })
 		}
 		kept := func() record.Change {
 			all, err := s.Ledger.Changes(t.Context(), "acme")
@@ -138,21 +135,21 @@ func TestDecisionsAreStored(t *testing.T) {
 		}
 		redrawn()
 		c.Asked = c.Until
-		saveDue(change.DueDecision{Change: c, Next: at.Add(46 * time.Minute)})
+		saveDue(record.DueDecision{Change: c, Next: at.Add(46 * time.Minute)})
 		require.Empty(t, due(t, s, at.Add(45*time.Minute)))
 		require.Equal(t, []string{"c1"}, due(t, s, at.Add(46*time.Minute)))
 		require.Equal(t, []any{true, 0}, []any{kept().Asked.IsZero(), waiting()}, "a mere check is no event")
-		saveDue(change.DueDecision{Change: c, Next: c.Until, Asks: true})
+		saveDue(record.DueDecision{Change: c, Next: c.Until, Asks: true})
 		require.Equal(t, []any{c.Until, 1, false}, []any{kept().Asked, waiting(), redrawn()})
-		saveDue(change.DueDecision{Change: c, Ended: true})
+		saveDue(record.DueDecision{Change: c, Ended: true})
 		require.Empty(t, due(t, s, c.Until.Add(time.Hour)))
 		require.True(t, redrawn())
-		saveDue(change.DueDecision{Change: record.Change{ID: "lost"}})
+		saveDue(record.DueDecision{Change: record.Change{ID: "lost"}})
 		require.Len(t, changeIDs(t, s), 1)
 
 		late := draft(t, w.open(t))
-		drafted(t, s, func(d commands.Draft) error { return d.SaveMutes(t.Context(), nil) })
-		require.ErrorIs(t, late.SaveDue(t.Context(), nil, change.DueDecision{Change: c, Next: at}), refusal.ErrChanged)
+		drafted(t, s, func(d *store.Draft) error { return d.SaveMutes(t.Context(), nil) })
+		require.ErrorIs(t, late.SaveDue(t.Context(), nil, record.DueDecision{Change: c, Next: at}), store.ErrChanged)
 		require.Empty(t, due(t, s, c.Until))
 	})
 }

@@ -9,15 +9,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // reply is a script's answer of at least so many parts. Redis cuts an answer short at the first part that is nothing.
 func reply(answer *redis.Cmd, least int) ([]any, error) {
 	parts, err := answer.Slice()
 	if err == nil && len(parts) < least {
-		err = fmt.Errorf("%w: a script answered %d of %d parts", refusal.ErrDamaged, len(parts), least)
+		err = fmt.Errorf("%w: a script answered %d of %d parts", ErrDamaged, len(parts), least)
 	}
 	return parts, err
 }

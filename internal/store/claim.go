@@ -9,17 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // claimFor is how long a claim lasts without being renewed.
 const claimFor = 3 * time.Second
 
-// draft is what is written on the condition that nobody wrote since what it follows from was read. Each of its writes
-// is one step, and fails with refusal.ErrChanged where somebody did. One goroutine uses it.
-type draft struct {
+// Draft is what is written on the condition that nobody wrote since what it follows from was read. Each of its writes
+// is one step, and fails with ErrChanged where somebody did. One goroutine uses it.
+type Draft struct {
 	store    *client
 	account  string
 	epoch    string
@@ -27,9 +25,9 @@ type draft struct {
 }
 
 // Begin reads what each change of an account goes by, in one round trip: people wait for it; attack is "" where it is
-// about none. What is written as the draft follows from that. It fails with refusal.ErrEmptied, unless unread is set,
+// about none. What is written as the draft follows from that. It fails with ErrEmptied, unless unread is set,
 // as long as what Redis lost wasn't rebuilt.
-func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool) (b record.Basis, d commands.Draft, err error) {
+func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool) (b record.Basis, d *Draft, err error) {
 	q := s.questions()
 	epoch, revision := q.redis.Get(ctx, s.key(keyEpoch, account)), q.redis.Get(ctx, s.key(keyRevision, account)) // before the rest: what is written meanwhile makes it another
 	q.askContext(ctx, account, &b.Context)
@@ -41,19 +39,19 @@ func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool)
 	}
 	q.askChanges(ctx, account, &b.Changes)
 	if err := q.send(ctx, "what changes of "+account+" go by"); err != nil {
-		return record.Basis{}, commands.Draft{}, err
+		return record.Basis{}, nil, err
 	}
-	if err = readableEpoch(epoch.Val(), unread); errors.Is(err, refusal.ErrDamaged) {
+	if err = readableEpoch(epoch.Val(), unread); errors.Is(err, ErrDamaged) {
 		s.setAside(ctx, []string{s.key(keyEpoch, account)})
 		epoch.SetVal("")
 		err = readableEpoch("", unread)
 	}
 	if err != nil {
-		return record.Basis{}, commands.Draft{}, err
+		return record.Basis{}, nil, err
 	}
 	b.Attack, b.Known, b.Observed = attack, shown.Attack, observation(shown)
-	writes := &draft{store: s.client, account: account, epoch: epoch.Val(), revision: revision.Val()}
-	return b, commands.Draft{ChangeSaver: writes, TriageSaver: writes, AccountSaver: writes, Claimer: writes}, nil
+	writes := &Draft{store: s.client, account: account, epoch: epoch.Val(), revision: revision.Val()}
+	return b, writes, nil
 }
 
 // readableEpoch refuses the state of another version, and, unless unread is set, that there is none.
@@ -65,24 +63,24 @@ func readableEpoch(epoch string, unread bool) error {
 	case unread:
 		return nil
 	}
-	return refusal.ErrEmptied
+	return ErrEmptied
 }
 
 // save carries a batch out if nobody wrote since. If Redis' memory is full it fails: what can't be written down isn't
 // begun.
-func (d *draft) save(ctx context.Context, b *batch, what string) (n int64, err error) {
+func (d *Draft) save(ctx context.Context, b *batch, what string) (n int64, err error) {
 	b.needed = false
 	next := rand.Text()
 	b.do("SET", b.key(keyRevision, d.account), next)
-	only := conditions{unmet: refusal.ErrChanged}.and(d.store.key(keyEpoch, d.account), d.epoch).and(d.store.key(keyRevision, d.account), d.revision)
+	only := conditions{unmet: ErrChanged}.and(d.store.key(keyEpoch, d.account), d.epoch).and(d.store.key(keyRevision, d.account), d.revision)
 	if n, err = d.store.save(ctx, only, b, what); err == nil {
 		d.revision = next
 	}
 	return n, err
 }
 
-// claim is the right to carry changes out that were claimed together.
-type claim struct {
+// Claim is the right to carry changes out that were claimed together.
+type Claim struct {
 	store   *client
 	account string
 	lease   *lease
@@ -91,7 +89,7 @@ type claim struct {
 }
 
 // Claim stores changes as begun and claims them, all or none. The context ends when the claim is lost.
-func (d *draft) Claim(ctx context.Context, all ...record.Change) (held context.Context, c commands.Claim, err error) {
+func (d *Draft) Claim(ctx context.Context, all ...record.Change) (held context.Context, c *Claim, err error) {
 	b := d.store.batch()
 	l := newLease(d.store.key(keyClaim, d.account, all[0].ClaimedAs()), claimFor)
 	b.do("SET", l.key, l.token, "PX", claimFor.Milliseconds())
@@ -107,10 +105,10 @@ func (d *draft) Claim(ctx context.Context, all ...record.Change) (held context.C
 	return d.store.claimed(ctx, d.account, l, until, open)
 }
 
-// Resume claims a change that was begun before, with those that were claimed with it. It fails with refusal.ErrClaimed
-// while somebody else carries it out, and with refusal.ErrEmptied, unless unread is set, as long as what Redis lost
+// Resume claims a change that was begun before, with those that were claimed with it. It fails with ErrClaimed
+// while somebody else carries it out, and with ErrEmptied, unless unread is set, as long as what Redis lost
 // wasn't rebuilt.
-func (s *Ledger) Resume(ctx context.Context, ch record.Change, unread bool) (held context.Context, c commands.Claim, err error) {
+func (s *Ledger) Resume(ctx context.Context, ch record.Change, unread bool) (held context.Context, c *Claim, err error) {
 	l := newLease(s.key(keyClaim, ch.Account, ch.ClaimedAs()), claimFor)
 	until := time.Now().Add(claimFor)
 	take := l.take(s.key(keyEpoch, ch.Account), unread)
@@ -122,21 +120,21 @@ func (s *Ledger) Resume(ctx context.Context, ch record.Change, unread bool) (hel
 	case leaseErrors[outcome] != nil:
 		err = leaseErrors[outcome]
 	default:
-		err = refusal.ErrClaimed
+		err = ErrClaimed
 	}
 	return nil, nil, fmt.Errorf("claim change %s: %w", ch.ID, err)
 }
 
 // claimed is a claim that was just taken.
-func (s *client) claimed(ctx context.Context, account string, l *lease, until time.Time, open map[string]bool) (context.Context, commands.Claim, error) {
+func (s *client) claimed(ctx context.Context, account string, l *lease, until time.Time, open map[string]bool) (context.Context, *Claim, error) {
 	held := l.begin(ctx, until)
-	return held, &claim{store: s, account: account, lease: l, stop: s.renewing(held, l), open: open}, nil
+	return held, &Claim{store: s, account: account, lease: l, stop: s.renewing(held, l), open: open}, nil
 }
 
-// SaveChanges stores changes as draft.SaveChanges does, while the claim is held; it fails with refusal.ErrLost when it
+// SaveChanges stores changes as Draft.SaveChanges does, while the claim is held; it fails with ErrLost when it
 // is not. With the last outcome of its changes the claim ends. A full Redis takes them all the same: what was claimed
 // may have been sent.
-func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+func (c *Claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	b := c.store.batch()
 	b.needed = true
 	b.changes(ctx, c.account, all)
@@ -153,7 +151,7 @@ func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, event
 		b.do("DEL", c.lease.key) // within the last renewal's time: nothing is sent any more
 	}
 	only := c.lease.held()
-	only.unmet = fmt.Errorf("%w: %w", refusal.ErrLost, only.unmet)
+	only.unmet = fmt.Errorf("%w: %w", ErrLost, only.unmet)
 	if n, err = c.store.save(ctx, only, &b, "changes"); err == nil {
 		c.open = open
 	}
@@ -161,7 +159,7 @@ func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, event
 }
 
 // Release gives the claim up. What is left of its changes anybody may resume.
-func (c *claim) Release(ctx context.Context) {
+func (c *Claim) Release(ctx context.Context) {
 	c.stop()
 	if over(c.open) {
 		c.lease.end(context.Canceled)

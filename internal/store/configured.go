@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -46,7 +45,7 @@ func (s *Replicas) NotEnded(ctx context.Context, but []string) (left map[string]
 			continue
 		}
 		open, err := s.Open(ctx, account)
-		if err != nil && !errors.Is(err, refusal.ErrEmptied) {
+		if err != nil && !errors.Is(err, ErrEmptied) {
 			return nil, nil, err
 		}
 		owned, leaseErr := s.rdb.Exists(ctx, s.key(keyLease, account)).Result()
@@ -63,7 +62,7 @@ func (s *Replicas) NotEnded(ctx context.Context, but []string) (left map[string]
 	return left, ended, nil
 }
 
-// Open are the changes of an account that are to be ended, or looked at, some time. It fails with refusal.ErrEmptied as
+// Open are the changes of an account that are to be ended, or looked at, some time. It fails with ErrEmptied as
 // long as what Redis lost wasn't rebuilt.
 func (s *Replicas) Open(ctx context.Context, account string) (open []record.Change, err error) {
 	ids, err := s.rdb.ZRange(ctx, s.key(keyDue, account), 0, -1).Result()
@@ -79,7 +78,7 @@ func (s *Replicas) Open(ctx context.Context, account string) (open []record.Chan
 	case err != nil:
 		return nil, fmt.Errorf("read the epoch: %w", err)
 	case begun == 0:
-		return nil, fmt.Errorf("read what is due: %w", refusal.ErrEmptied)
+		return nil, fmt.Errorf("read what is due: %w", ErrEmptied)
 	}
 	return slices.DeleteFunc(all, func(c record.Change) bool { return !slices.Contains(ids, c.ID) }), nil
 }

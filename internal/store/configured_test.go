@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -20,7 +20,7 @@ func TestAccountsWithChangesThatNothingEnds(t *testing.T) {
 		begin(t, s, "done")
 		_, d, err := s.Ledger.Begin(ctx, "gone", "", false)
 		require.NoError(t, err)
-		_, err = d.SaveChanges(ctx, nil, nil, record.Change{ID: "c1", Account: "gone", State: record.StateDone, At: noon, Until: noon.Add(1), Steps: rule})
+		_, err = d.SaveChanges(ctx, nil, nil, change.Scheduled(record.Change{ID: "c1", Account: "gone", State: record.StateDone, At: noon, Until: noon.Add(1), Steps: rule})...)
 		require.NoError(t, err)
 		left, ended, err := s.Replicas.NotEnded(ctx, []string{"acme"})
 		require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestAccountsWithChangesThatNothingEnds(t *testing.T) {
 		require.Equal(t, []string{"done"}, ended)
 		require.NoError(t, s.Replicas.ForgetAccounts(ctx, ended))
 		_, err = s.Replicas.Open(ctx, "emptied")
-		require.ErrorIs(t, err, refusal.ErrEmptied, "what it had isn't known")
+		require.ErrorIs(t, err, store.ErrEmptied, "what it had isn't known")
 
 		owner := newWatch(t, "gone")
 		owner.start("owner", w.open(t), nil)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 func testAudit(t *testing.T, s conforming) {
@@ -25,7 +25,7 @@ func testAudit(t *testing.T, s conforming) {
 	elsewhere := entry(at, "status")
 	elsewhere.Account = "other"
 	require.EqualValues(t, 1, got[int64](t)(s.Audit.Append(ctx, elsewhere)), "each account counts by itself")
-	s.drafted(t, func(l commands.Draft) {
+	s.drafted(t, func(l *store.Draft) {
 		e := entry(at, "deny 203.0.113.8")
 		n, err := l.SaveChanges(ctx, &e, nil, record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: at})
 		require.NoError(t, err)

@@ -8,10 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // mute is one that holds for an hour.
@@ -29,7 +28,7 @@ func testTriage(t *testing.T, s conforming) {
 	one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
 	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, "acme", one)))
 	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")))
-	s.drafted(t, func(l commands.Draft) {
+	s.drafted(t, func(l *store.Draft) {
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{one: said}))
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: {Notes: said.Notes}}))
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: said}))
@@ -41,7 +40,7 @@ func testTriage(t *testing.T, s conforming) {
 	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, "other", one)))
 	require.Empty(t, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, "other")))
 	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "other")))
-	s.drafted(t, func(l commands.Draft) { require.NoError(t, l.SaveMutes(ctx, nil)) })
+	s.drafted(t, func(l *store.Draft) { require.NoError(t, l.SaveMutes(ctx, nil)) })
 	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")))
 }
 
@@ -52,19 +51,19 @@ func testContext(t *testing.T, s conforming) {
 	}
 	require.Equal(t, record.AccountContext{}, known("acme"))
 	protected := []record.Protected{
-		{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: ann(), At: at},
-		{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenyApproval},
+		{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: config.DenyNever, Reason: "ticket", By: ann(), At: at},
+		{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: config.DenyApproval},
 	}
 	counted := map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
 	s.polled(t, polled{At: at, Sources: counted})
-	s.drafted(t, func(l commands.Draft) {
+	s.drafted(t, func(l *store.Draft) {
 		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
 		require.NoError(t, l.SaveLocked(ctx, at))
 		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m1", at)}))
 	})
 	require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: at, Sources: counted, Mutes: []record.Mute{mute("m1", at)}}, known("acme"))
 	require.Equal(t, record.AccountContext{}, known("other"))
-	s.drafted(t, func(l commands.Draft) {
+	s.drafted(t, func(l *store.Draft) {
 		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
 		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
 		require.NoError(t, l.SaveMutes(ctx, nil))
@@ -78,7 +77,7 @@ func testPermissions(t *testing.T, s conforming) {
 	loss := record.PermissionLoss{Account: "acme", Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists},
 		Refused: []record.RefusedChange{{Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7", By: ann(), At: at}}}
 	for range 2 { // the second is in the place of the first
-		s.drafted(t, func(l commands.Draft) { require.NoError(t, l.SavePermissionLoss(ctx, loss)) })
+		s.drafted(t, func(l *store.Draft) { require.NoError(t, l.SavePermissionLoss(ctx, loss)) })
 		require.Equal(t, loss, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, "acme")))
 		loss.Until, loss.Revision = at.Add(time.Minute), 2
 	}
@@ -102,7 +101,7 @@ func testBasis(t *testing.T, s conforming) {
 	loss := record.PermissionLoss{Account: "acme", Since: at, Revision: 1, Status: 403}
 	said := record.Triage{Owner: &record.Owner{ID: "U2", Name: "Bob", Since: at, By: ann()}}
 	s.save(t, record.Change{ID: "c1", Account: "acme", AttackID: attack, At: at, State: record.StateDone, Until: at.Add(time.Hour)})
-	s.drafted(t, func(l commands.Draft) {
+	s.drafted(t, func(l *store.Draft) {
 		require.NoError(t, l.SavePermissionLoss(ctx, loss))
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{attack: said}))
 		require.NoError(t, l.SaveLocked(ctx, at))
@@ -127,7 +126,7 @@ func testDrills(t *testing.T, s conforming) {
 		ID: "d1", Account: "acme", By: ann(), At: at, Page: true, Cards: []record.DrillCard{{Channel: "C1", Mention: "S1", Pager: "everything"}},
 	}
 	for range 2 { // the second is in the place of the first
-		s.drafted(t, func(l commands.Draft) { require.NoError(t, l.SaveDrill(ctx, d)) })
+		s.drafted(t, func(l *store.Draft) { require.NoError(t, l.SaveDrill(ctx, d)) })
 		require.Equal(t, d, got[record.Drill](t)(s.Drills.Drill(ctx, "acme")))
 		by := ann()
 		d.Cards[0].By, d.Cards[0].After = &by, time.Minute
@@ -145,9 +144,9 @@ func testEfficacy(t *testing.T, s conforming) {
 	seen := record.Efficacy{
 		Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: at, Last: at.Add(time.Minute)}}}, Finding: record.Working, At: at.Add(time.Hour),
 	}
-	without := efficacy.Judgement{Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{{Change: ch, Efficacy: record.Efficacy{Finding: record.NotYet}}, without}))
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{{Change: ch, Efficacy: seen}}))
+	without := record.Judgement{Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: ch, Efficacy: record.Efficacy{Finding: record.NotYet}}, without}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: ch, Efficacy: seen}}}))
 	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Efficacy}, found("acme"))
 	require.Empty(t, found("other"))
 }

@@ -11,21 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // ledger does as the commands need it: nothing of an account that is still rebuilt.
 type ledger struct{ *store.Ledger }
 
-func (l ledger) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
+func (l ledger) Begin(ctx context.Context, account, attack string) (record.Basis, *store.Draft, error) {
 	return l.Ledger.Begin(ctx, account, attack, false)
 }
 
-func (l ledger) Resume(ctx context.Context, ch record.Change) (context.Context, commands.Claim, error) {
+func (l ledger) Resume(ctx context.Context, ch record.Change) (context.Context, *store.Claim, error) {
 	return l.Ledger.Resume(ctx, ch, false)
 }
 
@@ -169,8 +167,8 @@ func (s conforming) spoil(t *testing.T) {
 }
 
 // updateOf is what the poller saves.
-func updateOf(p polled) poller.Update {
-	u := poller.Update{LastGood: p.At, Attacks: map[string]record.AttackState{}, Evidence: p.Evidence, Sources: p.Sources}
+func updateOf(p polled) record.PollUpdate {
+	u := record.PollUpdate{LastGood: p.At, Attacks: map[string]record.AttackState{}, Evidence: p.Evidence, Sources: p.Sources}
 	for _, a := range p.Attacks {
 		one := record.AttackState{Attack: a, ObservedAt: p.At, Notified: true, Channel: "C1", StormID: p.In[a.ID]}
 		if storm, ok := p.Storms[a.ID]; ok {
@@ -196,7 +194,7 @@ func ann() record.Actor {
 }
 
 // drafted does something with a draft on what is stored now.
-func (s conforming) drafted(t *testing.T, do func(d commands.Draft)) {
+func (s conforming) drafted(t *testing.T, do func(d *store.Draft)) {
 	t.Helper()
 	_, d, err := s.Ledger.Begin(t.Context(), "acme", "")
 	require.NoError(t, err)
@@ -206,7 +204,7 @@ func (s conforming) drafted(t *testing.T, do func(d commands.Draft)) {
 // save stores changes without an audit entry.
 func (s conforming) save(t *testing.T, all ...record.Change) {
 	t.Helper()
-	s.drafted(t, func(d commands.Draft) {
+	s.drafted(t, func(d *store.Draft) {
 		n, err := d.SaveChanges(t.Context(), nil, nil, all...)
 		require.NoError(t, err)
 		require.Zero(t, n, "there is no entry")

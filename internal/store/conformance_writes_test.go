@@ -10,12 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 func (s conforming) changeIDs(t *testing.T, account string) (ids []string) {
@@ -44,7 +42,7 @@ func testChanges(t *testing.T, s conforming) {
 	require.Equal(t, whole, got[[]record.Change](t)(s.Ledger.Changes(t.Context(), "acme"))[3])
 	require.Empty(t, s.changeIDs(t, "other"))
 
-	s.drafted(t, func(l commands.Draft) {
+	s.drafted(t, func(l *store.Draft) {
 		e := entry(at, "deny 203.0.113.7")
 		n, err := l.SaveChanges(t.Context(), &e, nil, whole)
 		require.NoError(t, err)
@@ -62,7 +60,7 @@ func eventOf(id string, kind record.EventKind, payload record.Payload) record.Ev
 }
 
 // saves writes something in every way that a draft has, each with an event if it takes any: these are the events.
-func saves(ctx context.Context, l commands.Draft, at time.Time) (errs map[string]error, events []record.Event) {
+func saves(ctx context.Context, l *store.Draft, at time.Time) (errs map[string]error, events []record.Event) {
 	facts := record.ChangeFacts{Change: "c1", Until: at}
 	settled, overdue, asked := eventOf("settled", record.ChangeSettled, facts), eventOf("overdue", record.EndOverdue, facts), eventOf("asked", record.ApprovalAsked, record.ApprovalChanged{Request: "r1", Revision: 1})
 	handed, lost := eventOf("handed", record.HandedOver, record.Assignment{Attack: attack("x:1", at), To: "U2"}), eventOf("lost", record.PermissionLost, record.PermissionChanged{Since: at, Revision: 1})
@@ -73,7 +71,7 @@ func saves(ctx context.Context, l commands.Draft, at time.Time) (errs map[string
 	_, request := l.SaveRequest(ctx, &e, requestOf("r1", at), asked)
 	return map[string]error{
 		"changes": changes, "request": request,
-		"decisions":  l.SaveDue(ctx, []record.Event{overdue}, change.DueDecision{Change: ch, Asks: true, Next: at}),
+		"decisions":  l.SaveDue(ctx, []record.Event{overdue}, record.DueDecision{Change: ch, Asks: true, Next: at}),
 		"triage":     l.SaveTriage(ctx, map[string]record.Triage{"a1": {Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}}, handed),
 		"mutes":      l.SaveMutes(ctx, []record.Mute{mute("m1", at)}, "a1"),
 		"protected":  l.SaveProtected(ctx, []record.Protected{{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24")}}, "a1"),
@@ -89,13 +87,13 @@ func testDraft(t *testing.T, s conforming) {
 	basis, mine, err := s.Ledger.Begin(ctx, "acme", "")
 	require.NoError(t, err)
 	require.Empty(t, basis.Changes)
-	s.drafted(t, func(d commands.Draft) {
+	s.drafted(t, func(d *store.Draft) {
 		require.NoError(t, d.SaveMutes(ctx, []record.Mute{mute("m1", at)}))
 		require.NoError(t, d.SaveMutes(ctx, []record.Mute{mute("m2", at)}), "its own writes are no others'")
 	})
 	errs, _ := saves(ctx, mine, at)
 	for what, err := range errs {
-		require.ErrorIs(t, err, refusal.ErrChanged, what)
+		require.ErrorIs(t, err, store.ErrChanged, what)
 	}
 	require.Equal(t, []record.Mute{mute("m2", at)}, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")))
 	require.Empty(t, s.changeIDs(t, "acme"))
@@ -117,7 +115,7 @@ func begunChange(id, with string) record.Change {
 }
 
 // claimed begins changes and claims them.
-func (s conforming) claimed(t *testing.T, all ...record.Change) (held context.Context, d commands.Draft, c commands.Claim) {
+func (s conforming) claimed(t *testing.T, all ...record.Change) (held context.Context, d *store.Draft, c *store.Claim) {
 	t.Helper()
 	_, d, err := s.Ledger.Begin(t.Context(), "acme", "")
 	require.NoError(t, err)
@@ -133,11 +131,11 @@ func testClaim(t *testing.T, s conforming) {
 	require.Equal(t, []string{"c1"}, s.changeIDs(t, "acme"), "it is stored with its claim")
 	require.NoError(t, d.SaveLocked(ctx, now()), "the draft's own claim is no other's write")
 	_, _, err := s.Ledger.Resume(ctx, ch)
-	require.ErrorIs(t, err, refusal.ErrClaimed)
+	require.ErrorIs(t, err, store.ErrClaimed)
 	_, err = mine.SaveChanges(ctx, nil, nil, ch)
 	require.NoError(t, err, "what others wrote meanwhile is no matter")
 	_, _, err = s.Ledger.Resume(ctx, ch)
-	require.ErrorIs(t, err, refusal.ErrClaimed, "its outcome isn't known")
+	require.ErrorIs(t, err, store.ErrClaimed, "its outcome isn't known")
 	require.NoError(t, held.Err())
 	mine.Release(ctx)
 	require.Error(t, held.Err(), "nothing is sent without a claim")
@@ -149,7 +147,7 @@ func testClaim(t *testing.T, s conforming) {
 	ch.State = record.StateDone
 	_, err = mine.SaveChanges(ctx, nil, nil, ch)
 	require.NoError(t, err)
-	require.ErrorIs(t, before.SaveMutes(ctx, nil), refusal.ErrChanged, "an outcome is a write, too")
+	require.ErrorIs(t, before.SaveMutes(ctx, nil), store.ErrChanged, "an outcome is a write, too")
 	require.NoError(t, held.Err(), "a claim that was resumed ends when it is released: others may have been claimed with it")
 	mine.Release(ctx)
 	require.Error(t, held.Err())
@@ -165,14 +163,14 @@ func testClaimAll(t *testing.T, s conforming) {
 	require.NoError(t, err)
 	_, _, mine := s.claimed(t, one, two)
 	_, _, err = late.Claim(ctx, begunChange("c3", ""), begunChange("c4", "c3"))
-	require.ErrorIs(t, err, refusal.ErrChanged)
+	require.ErrorIs(t, err, store.ErrChanged)
 	require.ElementsMatch(t, []string{"c1", "c2"}, s.changeIDs(t, "acme"))
 	one.State = record.StateFailed
 	_, err = mine.SaveChanges(ctx, nil, nil, one)
 	require.NoError(t, err)
 	for _, ch := range []record.Change{one, two} {
 		_, _, err = s.Ledger.Resume(ctx, ch)
-		require.ErrorIs(t, err, refusal.ErrClaimed, ch.ID)
+		require.ErrorIs(t, err, store.ErrClaimed, ch.ID)
 	}
 	two.State = record.StateDone
 	_, err = mine.SaveChanges(ctx, nil, nil, two)
@@ -191,7 +189,7 @@ func testLostClaim(t *testing.T, s conforming) {
 	e, done := entry(ch.At, "deny 203.0.113.7"), ch
 	done.State = record.StateDone
 	_, err := mine.SaveChanges(ctx, &e, []record.Event{eventOf("settled", record.ChangeSettled, record.ChangeFacts{Change: "c1"})}, done)
-	require.ErrorIs(t, err, refusal.ErrLost)
+	require.ErrorIs(t, err, store.ErrLost)
 	mine.Release(ctx)
 	require.Equal(t, []record.Change{ch}, got[[]record.Change](t)(s.Ledger.Changes(ctx, "acme")))
 	require.Empty(t, s.trail(t, time.Time{}))
@@ -204,7 +202,7 @@ func testEvents(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	require.Empty(t, s.events(t))
 	var want []record.Event
-	s.drafted(t, func(l commands.Draft) {
+	s.drafted(t, func(l *store.Draft) {
 		var errs map[string]error
 		errs, want = saves(ctx, l, at)
 		for what, err := range errs {
@@ -212,8 +210,8 @@ func testEvents(t *testing.T, s conforming) {
 		}
 	})
 	broken := eventOf("broken", record.MitigationNotWorking, record.ChangeFacts{Change: "c1"})
-	judged := efficacy.Judgement{Change: record.Change{ID: "c1", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{judged}, broken))
+	judged := record.Judgement{Change: record.Change{ID: "c1", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{judged}, Events: []record.Event{broken}}))
 	require.ElementsMatch(t, append(want, broken), s.events(t))
 }
 
@@ -261,15 +259,18 @@ func testDue(t *testing.T, s conforming) {
 	}
 	rule := []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{}, Sent: true, Done: true, ID: 7}}
 	patch := record.Change{ID: "patch", Account: "acme", State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule}
+	patch.CheckAt = change.CheckAt(patch)
 	s.save(t, patch)
 	require.Empty(t, due("acme", change.CheckAt(patch).Add(-time.Second)))
 	require.Equal(t, []string{"patch"}, due("acme", change.CheckAt(patch)))
 	require.Empty(t, due("other", change.CheckAt(patch)))
 	patch.Until = at.Add(3 * time.Hour) // prolonged
-	s.save(t, patch, record.Change{ID: "later", Account: "acme", State: record.StateDone, At: at, Until: at.Add(2 * time.Hour), Steps: rule},
-		record.Change{ID: "now", Account: "acme", State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule})
+	patch.CheckAt = change.CheckAt(patch)
+	s.save(t, change.Scheduled(patch, record.Change{ID: "later", Account: "acme", State: record.StateDone, At: at, Until: at.Add(2 * time.Hour), Steps: rule},
+		record.Change{ID: "now", Account: "acme", State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule})...)
 	require.Equal(t, []string{"now", "later", "patch"}, due("acme", at.Add(3*time.Hour)), "what has waited longest comes first")
 	patch.State, patch.EndedAt = record.StateUndone, at
+	patch.CheckAt = change.CheckAt(patch)
 	s.save(t, patch)
 	require.Equal(t, []string{"now", "later"}, due("acme", at.Add(3*time.Hour)))
 
@@ -277,7 +278,7 @@ func testDue(t *testing.T, s conforming) {
 	for i := range 101 {
 		many = append(many, record.Change{ID: string(rune('A' + i)), Account: "acme", State: record.StateDone, At: at, Until: at.Add(4 * time.Hour), Steps: rule})
 	}
-	s.save(t, many...)
+	s.save(t, change.Scheduled(many...)...)
 	require.Len(t, due("acme", at.Add(4*time.Hour)), 100, "the rest comes when these were checked")
 }
 
@@ -291,6 +292,9 @@ func testDecisions(t *testing.T, s conforming) {
 	switched := record.Change{ID: "c4", Account: "acme", State: record.StateDone, At: at.Add(-3 * time.Second), Until: at.Add(time.Hour), Steps: []record.Step{
 		{Kind: record.CreateRule, Rule: &apiclient.Rule{ID: 8, Type: apiclient.RuleMode, Mode: apiclient.ModeBlock}, Sent: true, SentAt: at.Add(time.Second), Done: true, ID: 8},
 	}}
+	for _, ch := range []*record.Change{&asked, &quiet, &deleted, &switched} {
+		ch.CheckAt = change.CheckAt(*ch)
+	}
 	s.save(t, asked, quiet, deleted, switched)
 	require.Contains(t, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", change.CheckAt(switched))), "c4", "which mode it left is looked at soon")
 	require.Equal(t, []string{"c3"}, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", change.CheckAt(deleted))), "whether it went is looked at soon")
@@ -301,8 +305,8 @@ func testDecisions(t *testing.T, s conforming) {
 	checked.Does = "only checked"
 	verified := change.ModeVerified(switched, nil)
 	require.Equal(t, switched.Until.Add(-15*time.Minute), verified.Next, "then before its end")
-	s.drafted(t, func(l commands.Draft) {
-		require.NoError(t, l.SaveDue(ctx, nil, verified, change.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, change.DueDecision{Change: checked}, change.DueDecision{Change: deleted, Listed: true}))
+	s.drafted(t, func(l *store.Draft) {
+		require.NoError(t, l.SaveDue(ctx, nil, verified, record.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, record.DueDecision{Change: checked}, record.DueDecision{Change: deleted, Listed: true}))
 	})
 	require.Equal(t, []record.Change{notified, quiet, deleted, verified.Change}, got[[]record.Change](t)(s.Ledger.Changes(ctx, "acme")), "only what people are notified of changes the change")
 	require.Equal(t, []string{"c1", "c4"}, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", at.Add(2*time.Hour))), "no next time: never")
@@ -313,7 +317,7 @@ func testDecisions(t *testing.T, s conforming) {
 func requestOf(id string, at time.Time) record.ApprovalRequest {
 	return record.ApprovalRequest{
 		ID: id, Account: "acme", Line: record.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
-		Needs: []record.ApprovalReason{{What: policy.ApproveBroad, Why: "it is broad"}}, Role: record.Responder, Asker: ann(), At: at, Until: at.Add(15 * time.Minute),
+		Needs: []record.ApprovalReason{{What: config.ApproveBroad, Why: "it is broad"}}, Role: record.Responder, Asker: ann(), At: at, Until: at.Add(15 * time.Minute),
 		OverrideAt: at.Add(5 * time.Minute), Premise: record.Premise{Steps: []string{"add"}, Role: record.Admin}, State: record.RequestWaiting, Revision: 1,
 	}
 }
@@ -324,7 +328,7 @@ func testRequests(t *testing.T, s conforming) {
 		return got[[]record.ApprovalRequest](t)(s.Approvals.Requests(ctx, account))
 	}
 	require.Empty(t, all("acme"))
-	s.drafted(t, func(l commands.Draft) {
+	s.drafted(t, func(l *store.Draft) {
 		e := entry(at, "deny country:FR")
 		n, err := l.SaveRequest(ctx, &e, requestOf("r1", at))
 		require.NoError(t, err)
@@ -342,7 +346,7 @@ func testRequests(t *testing.T, s conforming) {
 	require.Len(t, s.trail(t, time.Time{}), 1)
 	decided := requestOf("r1", at)
 	decided.State, decided.Revision = record.RequestExpired, 2
-	s.drafted(t, func(l commands.Draft) {
+	s.drafted(t, func(l *store.Draft) {
 		_, err := l.SaveRequest(ctx, nil, decided)
 		require.NoError(t, err)
 	})

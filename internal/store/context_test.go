@@ -7,10 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func contextOf(t testing.TB, s *store.Store, account string) record.AccountContext {
@@ -26,14 +25,14 @@ func TestAnAccountsContextIsShared(t *testing.T) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		require.Equal(t, record.AccountContext{}, contextOf(t, other, "acme"))
 		protected := []record.Protected{
-			{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: record.Actor{ID: "U1", Name: "Ann"}, At: noon},
-			{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenyApproval},
+			{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: config.DenyNever, Reason: "ticket", By: record.Actor{ID: "U1", Name: "Ann"}, At: noon},
+			{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: config.DenyApproval},
 		}
 		l := draft(t, s)
 		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
 		require.NoError(t, l.SaveLocked(ctx, noon))
 		source := netip.MustParseAddr("203.0.113.7")
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
 		require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: noon, Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}, contextOf(t, other, "acme"))
 		require.Equal(t, record.AccountContext{}, contextOf(t, other, "other"), "accounts share nothing")
 		marks, err := other.Cards.Stale(ctx, "acme")
@@ -41,7 +40,7 @@ func TestAnAccountsContextIsShared(t *testing.T) {
 		require.Contains(t, marks, "a1", "its card shows it")
 		require.Contains(t, marks, "a2")
 
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon}))
 		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
 		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
 		context := contextOf(t, other, "acme")

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
@@ -85,7 +84,7 @@ func TestWithoutACopyNothingCountsAsWritten(t *testing.T) {
 	for name, write := range counts {
 		err := write(t.Context(), s)
 		require.ErrorContains(t, err, "too few replicas of redis have it", name)
-		require.NotErrorIs(t, err, refusal.ErrLost, name)
+		require.NotErrorIs(t, err, store.ErrLost, name)
 		require.False(t, neverSent(err), name)
 	}
 	n, err := w.rdb.XLen(t.Context(), stream("U1")).Result()

@@ -223,7 +223,7 @@ func TestGarbageIsNoNewerWafbot(t *testing.T) {
 		require.NoError(t, s.Replicas.Hear(t.Context()))
 		require.NoError(t, w.rdb.Set(t.Context(), "{a:acme}:epoch", "garbage", 0).Err())
 		_, _, err := s.Ledger.Begin(t.Context(), "acme", "", false)
-		require.ErrorIs(t, err, refusal.ErrEmptied)
+		require.ErrorIs(t, err, store.ErrEmptied)
 		require.Zero(t, w.rdb.Exists(t.Context(), "{a:acme}:epoch").Val())
 	})
 }
@@ -249,7 +249,7 @@ func TestAnOldRedisIsRefused(t *testing.T) {
 		_, _, claimed := d.Claim(ctx, begunAs("c2"))
 		_, _, resumed := s.Ledger.Resume(ctx, begunAs("c3"), true)
 		for _, err := range []error{saved, claimed, resumed, s.Replicas.Hear(ctx)} {
-			require.ErrorContains(t, err, "redis is older than 6.2, which wafbot needs: upgrade it")
+			require.ErrorContains(t, refusal.Advised(err), "redis is older than 6.2, which wafbot needs: upgrade it")
 			require.Contains(t, refusal.Away(err).Text.String(), "not done: wafbot's store (Redis) takes nothing just now: it is older than 6.2. Without it nothing is changed")
 		}
 		require.NoError(t, w.rdb.Del(ctx, "{work}:none").Err()) // a miniredis makes it

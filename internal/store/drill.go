@@ -17,7 +17,7 @@ func (s *Drills) Drill(ctx context.Context, account string) (record.Drill, error
 }
 
 // SaveDrill replaces the account's last drill.
-func (d *draft) SaveDrill(ctx context.Context, drill record.Drill, events ...record.Event) error {
+func (d *Draft) SaveDrill(ctx context.Context, drill record.Drill, events ...record.Event) error {
 	b := d.store.batch()
 	b.do("SET", b.key(keyDrill, d.account), b.json(drill), "PX", drillFor.Milliseconds())
 	b.announce(events...)

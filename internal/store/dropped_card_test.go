@@ -9,7 +9,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // An attack that a cap dropped is hit again within the hour for which the place of its card is stored: it has that card again, which is redrawn. Its
@@ -21,7 +20,7 @@ func TestADroppedAttackFindsItsCard(t *testing.T) {
 		saves := func(kind record.EventKind, id string, revision int) {
 			one.Hits, one.Last = apiclient.Known(int64(1000*revision)), time.Now()
 			n := record.Event{ID: id, Account: "acme", Kind: kind, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: revision}}
-			u := poller.Update{
+			u := record.PollUpdate{
 				Attacks: map[string]record.AttackState{one.ID: {Attack: one, ObservedAt: time.Now(), Revision: revision, Notified: true, Channel: "C1"}},
 				Events:  []record.Event{n},
 			}
@@ -32,7 +31,7 @@ func TestADroppedAttackFindsItsCard(t *testing.T) {
 		first := record.CardDelivery("acme", one.ID)
 		saves(record.NewAttack, first, 1)
 		card := l.card(attack)
-		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", poller.Update{Delete: []string{one.ID}}))
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", record.PollUpdate{Delete: []string{one.ID}}))
 		time.Sleep(10 * time.Minute)
 
 		edits := len(l.way.edited())

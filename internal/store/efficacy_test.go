@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -20,10 +19,10 @@ func TestEfficacy(t *testing.T) {
 		seen := record.Efficacy{
 			Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: noon, Last: noon.Add(time.Minute)}}}, Finding: record.Working, At: noon.Add(time.Hour),
 		}
-		all := []efficacy.Judgement{{Change: ch, Efficacy: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}, Notify: true}}
-		require.Error(t, other.Ledger.SaveEfficacy(ctx, "acme", all), "it doesn't own the account")
+		all := []record.Judgement{{Change: ch, Efficacy: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}, Notify: true}}
+		require.Error(t, other.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: all}), "it doesn't own the account")
 		owning(t, s)
-		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all, event("of c2", "x:1")))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: all, Events: []record.Event{event("of c2", "x:1")}}))
 
 		got, err := other.Ledger.Efficacy(ctx, "acme")
 		require.NoError(t, err)

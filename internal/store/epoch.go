@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -55,8 +54,8 @@ func (b *batch) rebuilt(account string, r Rebuilt) {
 	}
 	for _, c := range r.Changes {
 		b.do("HSETNX", b.key(keyChanges, account), c.ID, b.json(c))
-		if due := change.CheckAt(c); !due.IsZero() {
-			b.do("ZADD", b.key(keyDue, account), "NX", due.Unix(), c.ID)
+		if !c.CheckAt.IsZero() {
+			b.do("ZADD", b.key(keyDue, account), "NX", c.CheckAt.Unix(), c.ID)
 		}
 	}
 	for _, c := range r.Cards {

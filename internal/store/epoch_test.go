@@ -6,10 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // rebuilt is what was read back: an attack with its card, a rule that ends, and an event about it.
@@ -17,7 +16,7 @@ func rebuilt() store.Rebuilt {
 	return store.Rebuilt{
 		Epoch: store.NewEpoch(), At: noon, FirstStart: noon.Add(-time.Hour), Attacks: shownAll("x:1", "x:2"),
 		Cards:   []store.Card{{Attack: record.AttackID("acme", "x:1"), Channel: "C1", TS: "1.1"}},
-		Changes: []record.Change{{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}},
+		Changes: change.Scheduled(record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}),
 		Events:  []record.Event{event("n1", "x:1")},
 	}
 }
@@ -43,7 +42,7 @@ func TestAStateBeginsWithWhatWasRebuilt(t *testing.T) {
 		require.Equal(t, r.Epoch, epoch)
 		m, err := s.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, poller.State{LastGood: r.At, FirstStart: r.FirstStart, Attacks: r.Attacks}, m)
+		require.Equal(t, record.PollState{LastGood: r.At, FirstStart: r.FirstStart, Attacks: r.Attacks}, m)
 		channel, ts, err := s.Cards.Card(ctx, "acme", r.Cards[0].Attack)
 		require.NoError(t, err)
 		require.Equal(t, []string{"C1", "1.1"}, []string{channel, ts})
@@ -68,7 +67,7 @@ func TestWhatWasWrittenSinceIsNewer(t *testing.T) {
 		one := since["x:1"]
 		one.Revision = 99
 		since["x:1"] = one
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon.Add(time.Minute), Attacks: since}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon.Add(time.Minute), Attacks: since}))
 		save(t, s, record.Change{ID: "c1", State: record.StateUndone, At: noon, EndedAt: time.Now(), Steps: rule})
 		require.NoError(t, w.rdb.Del(ctx, "{a:acme}:epoch").Err())
 
@@ -115,7 +114,7 @@ func TestAStateIsWatchedBeforeItBegins(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, cards.Attacks, m.Attacks)
 		_, _, err = s.Ledger.Begin(ctx, "acme", "", false)
-		require.ErrorIs(t, err, refusal.ErrEmptied)
+		require.ErrorIs(t, err, store.ErrEmptied)
 
 		all := rebuilt()
 		all.Delivered = map[string]record.Place{"summary-1": {Channel: "C1", TS: "1.2"}}

@@ -11,7 +11,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func evidenceOf(ids ...string) map[string]record.Evidence {
@@ -30,13 +29,13 @@ func evidenceOf(ids ...string) map[string]record.Evidence {
 func TestEvidenceIsStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
-		u := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), Events: []record.Event{event("n1", "x:1")}}
+		u := record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), Events: []record.Event{event("n1", "x:1")}}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", u))
 		later := evidenceOf("x:1")["x:1"]
 		later.Late = true
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Evidence: map[string]record.Evidence{"x:1": later}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Evidence: map[string]record.Evidence{"x:1": later}}))
 		id := record.AttackID("acme", "x:1")
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"x:1"}}))
 		e, ok, err := other.Attacks.Evidence(ctx, "acme", id)
 		require.NoError(t, err)
 		require.True(t, ok, "a report is wanted long after")
@@ -57,7 +56,7 @@ func TestWhatAnAttackLookedLikeLast(t *testing.T) {
 		kept := all["x:2"]
 		kept.Rebuilt = true
 		all["x:2"] = kept
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: all}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: all}))
 		seen, ok, err := s.Attacks.LastObservation(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
 		require.True(t, ok)
@@ -74,10 +73,10 @@ func TestOutagesAreStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		require.Empty(t, outages(t, other, time.Time{}))
-		gone := func(from, to time.Duration, why string) poller.Update {
-			return poller.Update{LastGood: noon.Add(to), Outage: &record.Outage{}, Gap: &record.Outage{From: noon.Add(from), Until: noon.Add(to), Why: why}}
+		gone := func(from, to time.Duration, why string) record.PollUpdate {
+			return record.PollUpdate{LastGood: noon.Add(to), Outage: &record.Outage{}, Gap: &record.Outage{From: noon.Add(from), Until: noon.Add(to), Why: why}}
 		}
-		for _, u := range []poller.Update{
+		for _, u := range []record.PollUpdate{
 			gone(-31*24*time.Hour, -30*24*time.Hour-2*time.Hour, "long ago"), gone(0, time.Hour, "the service answers with errors"), gone(2*time.Hour, 3*time.Hour, ""), gone(2*time.Hour, 3*time.Hour, ""),
 		} {
 			require.NoError(t, s.Attacks.Save(ctx, "acme", u))
@@ -86,7 +85,7 @@ func TestOutagesAreStored(t *testing.T) {
 		second := record.Outage{From: noon.Add(2 * time.Hour), Until: noon.Add(3 * time.Hour)}
 		require.Equal(t, []record.Outage{first, second}, outages(t, other, time.Time{}), "for 30 days, and the same once")
 		require.Equal(t, []record.Outage{second}, outages(t, other, noon.Add(time.Hour+time.Second)), "by their ends")
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: noon.Add(4 * time.Hour), Why: "no token"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Outage: &record.Outage{From: noon.Add(4 * time.Hour), Why: "no token"}}))
 		require.Equal(t, []record.Outage{second, {From: noon.Add(4 * time.Hour), Why: "no token"}}, outages(t, other, noon.Add(2*time.Hour)))
 		for i := range 310 {
 			require.NoError(t, s.Attacks.Save(ctx, "acme", gone(time.Duration(i)*time.Minute, time.Duration(i+1)*time.Minute, "often")))

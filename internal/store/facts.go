@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // Facts are what Redis says of itself. Managed ones refuse some of it: then a text is empty.
@@ -28,13 +26,13 @@ const (
 
 // Facts asks Redis about itself. It fails when Redis can't be written; what Redis merely doesn't say is left out.
 func (s *Store) Facts(ctx context.Context) (Facts, error) {
-	if err := s.Ping(ctx); err != nil && !refusal.TooOld(err) {
+	if err := s.Ping(ctx); err != nil && !TooOld(err) {
 		return Facts{}, err
 	}
 	f := Facts{RoundTrip: time.Minute}
 	for range 3 { // the quickest measures the network; the others, what else this machine does
 		begun := time.Now()
-		if err := s.Ping(ctx); err != nil && !refusal.TooOld(err) {
+		if err := s.Ping(ctx); err != nil && !TooOld(err) {
 			return Facts{}, err
 		}
 		f.RoundTrip = min(f.RoundTrip, time.Since(begun))
@@ -60,8 +58,8 @@ func (s *client) info(ctx context.Context) map[string]string {
 
 // withVersion adds to an error that Redis is too old which version it says it is.
 func (s *client) withVersion(ctx context.Context, err error) error {
-	if refusal.TooOld(err) {
-		err = fmt.Errorf("%w; this one is %s", refusal.ErrTooOld, cmp.Or(s.info(ctx)["redis_version"], "of a version that it doesn't say"))
+	if TooOld(err) {
+		err = fmt.Errorf("this one is %s: %w", cmp.Or(s.info(ctx)["redis_version"], "of a version that it doesn't say"), ErrTooOld)
 	}
 	return err
 }

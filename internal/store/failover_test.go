@@ -19,7 +19,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // onSets runs a test on a cluster and, in make full, on a master with sentinels, with a copy of whatever counts.
@@ -124,7 +123,7 @@ func TestFailovers(t *testing.T) {
 			})
 			for account, h := range w.holds() {
 				eventually(t, "save "+account, func() error {
-					return h.replica.store.Attacks.Save(ctx, account, poller.Update{LastGood: noon, Attacks: shownAll("x:1")})
+					return h.replica.store.Attacks.Save(ctx, account, record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1")})
 				})
 			}
 			t.Logf("all goes on %s after there were copies again", time.Since(whole).Round(10*time.Millisecond))
@@ -174,7 +173,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		t.Logf("all goes on %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
 		w.settled(len(names))
 		for _, account := range names {
-			eventually(t, "save "+account, func() error { return s.Attacks.Save(ctx, account, poller.Update{LastGood: noon}) })
+			eventually(t, "save "+account, func() error { return s.Attacks.Save(ctx, account, record.PollUpdate{LastGood: noon}) })
 		}
 		t.Logf("all is owned %s after it", time.Since(promoted).Round(10*time.Millisecond))
 	})

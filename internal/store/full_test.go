@@ -13,7 +13,6 @@ import (
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // fill has another client fill Redis' memory, so that it is full until room gives some back.
@@ -49,7 +48,7 @@ func TestAFullRedis(t *testing.T) {
 	_, left, err := d.Claim(ctx, begunAs("c2"))
 	require.NoError(t, err)
 	left.Release(ctx)
-	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Events: []record.Event{event("n1", "x:1")}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Events: []record.Event{event("n1", "x:1")}}))
 	waits := draft(t, s)
 	room := fill(t, w.rdb)
 
@@ -60,7 +59,7 @@ func TestAFullRedis(t *testing.T) {
 	_, _, err = waits.Claim(ctx, begunAs("c3"))
 	require.True(t, isFull(err), "%v", err)
 	require.Contains(t, refusal.Away(err).Text.String(), "its memory is full")
-	require.True(t, isFull(s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:3")})))
+	require.True(t, isFull(s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:3")})))
 
 	// What was begun is finished, also by another replica.
 	e := record.AuditEntry{At: time.Now(), Account: "acme", Line: "deny 203.0.113.7", Outcome: "done", Change: "c1"}
@@ -91,7 +90,7 @@ func TestAFullRedis(t *testing.T) {
 	require.Equal(t, []string{"n1", "n2"}, waitingEvents(t, s))
 	requireTrying(t, s, "n1", noon, noon, "first")
 	recordPlace(t, s, event("n1", "x:1"), "C1", "1.1")
-	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll("x:2"), Events: []record.Event{event("n3", "x:2")}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Attacks: shownAll("x:2"), Events: []record.Event{event("n3", "x:2")}}))
 	require.NoError(t, s.Pages.SavePage(ctx, "acme", record.Page{ID: "p1", Attack: "a1", State: record.PageCalling}))
 	require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
 	for range 2 {
@@ -111,7 +110,7 @@ func TestAFullRedis(t *testing.T) {
 	require.NoError(t, err)
 	c.Release(ctx)
 	accept(t, s, "2")
-	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:3")}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:3")}))
 }
 
 // isFull reports whether Redis took nothing because its memory is full.

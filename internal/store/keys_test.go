@@ -14,13 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // leaveEverything does one of everything, so that each kind of key is there until the test ends.
@@ -34,7 +32,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	_, err = s.Epochs.Restore(ctx, "acme", store.Rebuilt{Epoch: store.NewEpoch(), FirstStart: noon})
 	require.NoError(t, err)
 	accept(t, s, "1")
-	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Sources: map[netip.Addr]record.SourceActivity{}, Events: []record.Event{event("n1", "x:1"), event("n2", "x:1")}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1"), Sources: map[netip.Addr]record.SourceActivity{}, Events: []record.Event{event("n1", "x:1"), event("n2", "x:1")}}))
 	requireTrying(t, s, "n1", noon, noon, "first")
 	recordPlace(t, s, event("n2", "x:1"), "C1", "1.1")
 	require.NoError(t, s.Cards.MarkStale(ctx, "acme", record.AttackID("acme", "x:1"), record.UrgentState))
@@ -47,15 +45,15 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, l.SaveProtected(ctx, []record.Protected{{ID: "p1"}}))
 	require.NoError(t, l.SaveLocked(ctx, noon))
 	require.NoError(t, s.People.PeopleChanged(ctx, "U1"))
-	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Gap: &record.Outage{From: noon, Until: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
-	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: noon}, Cap: &record.Cap{Edge: noon}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Gap: &record.Outage{From: noon, Until: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Outage: &record.Outage{From: noon}, Cap: &record.Cap{Edge: noon}}))
 	require.NoError(t, s.Permissions.SaveMessageAt(ctx, "acme", "permission-1", "C1", "1.1", 1))
 	_, err = l.SaveRequest(ctx, nil, waiting("r1", time.Now()))
 	require.NoError(t, err)
 	require.NoError(t, s.Approvals.SaveMessageAt(ctx, "acme", "r1", "C1", "1.1", 1))
-	_, err = l.SaveChanges(ctx, nil, nil, record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
+	_, err = l.SaveChanges(ctx, nil, nil, change.Scheduled(record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})...)
 	require.NoError(t, err)
-	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{{Change: record.Change{ID: "c1", Account: "acme"}}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: record.Change{ID: "c1", Account: "acme"}}}}))
 	_, err = s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 	require.NoError(t, err)
 	_, err = s.Pace.PostSlot(ctx, "C1", 0.1, 4, 0)
@@ -139,9 +137,9 @@ func TestEachInstallationHasAVersionOfItsOwn(t *testing.T) {
 			owning(t, (&world{addr: w.addr, prefix: prefix}).open(t))
 		}
 		old := (&world{addr: w.addr, prefix: "old:"}).open(t).Replicas
-		require.ErrorIs(t, old.Hear(t.Context()), refusal.ErrOlder)
+		require.ErrorIs(t, old.Hear(t.Context()), store.ErrOlder)
 		_, ended := running(t, old.Beat)
-		require.ErrorIs(t, await(t, ended), refusal.ErrOlder)
+		require.ErrorIs(t, await(t, ended), store.ErrOlder)
 	})
 }
 

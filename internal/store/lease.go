@@ -7,19 +7,17 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A
 // replica reads this version alone, and refuses to touch another.
-const stateVersion = 6
+const stateVersion = 7
 
 // leaseTaken is what takeLease answers when the lease was taken.
 const leaseTaken = "taken"
 
 // leaseErrors says why a lease can't be taken for now, by takeLease's answer.
-var leaseErrors = map[string]error{"empty": refusal.ErrEmptied, "newer": refusal.ErrNewer, "older": refusal.ErrOlder}
+var leaseErrors = map[string]error{"empty": ErrEmptied, "newer": ErrNewer, "older": ErrOlder}
 
 var errLeaseLost = errors.New("lease lost")
 

@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -30,7 +28,7 @@ func begunAs(id string) record.Change {
 }
 
 // claimed begins a change and claims it.
-func claimed(t testing.TB, s *store.Store, ch record.Change) (context.Context, commands.Claim) {
+func claimed(t testing.TB, s *store.Store, ch record.Change) (context.Context, *store.Claim) {
 	t.Helper()
 	held, c, err := draft(t, s).Claim(t.Context(), ch)
 	require.NoError(t, err)
@@ -54,7 +52,7 @@ func TestOneOfManyDraftsWrites(t *testing.T) {
 						return err
 					}
 					all := append(b.Context.Protected, record.Protected{Range: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 32)})
-					if err := d.SaveProtected(t.Context(), all); !errors.Is(err, refusal.ErrChanged) {
+					if err := d.SaveProtected(t.Context(), all); !errors.Is(err, store.ErrChanged) {
 						return err
 					}
 				}
@@ -100,7 +98,7 @@ func TestALostClaimWritesNothing(t *testing.T) {
 				before := w.keys(t)
 				done := begunAs("c1")
 				done.State = record.StateDone
-				require.ErrorIs(t, saveChange(ctx, c, done), refusal.ErrLost)
+				require.ErrorIs(t, saveChange(ctx, c, done), store.ErrLost)
 				require.ElementsMatch(t, before, w.keys(t))
 				require.NotContains(t, w.rdb.HGet(ctx, "{a:acme}:changes", "c1").Val(), `"state":"done"`)
 				holder := w.rdb.Get(ctx, "{a:acme}:claim:c1").Val()
@@ -123,7 +121,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 			ch.Does = "late"
 			late <- saveChange(context.Background(), mine, ch)
 		}()
-		var taken commands.Claim
+		var taken *store.Claim
 		require.Eventually(t, func() bool {
 			_, c, err := other.Ledger.Resume(t.Context(), ch, false)
 			taken = c
@@ -131,7 +129,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		}, patience, 20*time.Millisecond, "it runs out")
 		resume()
 		require.Error(t, await(t, late))
-		require.ErrorIs(t, saveChange(t.Context(), mine, ch), refusal.ErrLost)
+		require.ErrorIs(t, saveChange(t.Context(), mine, ch), store.ErrLost)
 		require.NotContains(t, w.rdb.HGet(t.Context(), "{a:acme}:changes", "c1").Val(), "late")
 		taken.Release(t.Context())
 		mine.Release(t.Context())
@@ -142,14 +140,14 @@ func TestNothingIsChangedWithoutAState(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		_, _, err := s.Ledger.Begin(t.Context(), "acme", "", false)
-		require.ErrorIs(t, err, refusal.ErrEmptied)
+		require.ErrorIs(t, err, store.ErrEmptied)
 		require.Empty(t, w.keys(t))
 		begin(t, s, "acme")
 		_, _, err = s.Ledger.Begin(t.Context(), "acme", "", false)
 		require.NoError(t, err)
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
 		_, _, err = s.Ledger.Begin(t.Context(), "acme", "", false)
-		require.ErrorIs(t, err, refusal.ErrEmptied)
+		require.ErrorIs(t, err, store.ErrEmptied)
 	})
 }
 
@@ -157,8 +155,8 @@ func TestNothingIsChangedWithoutAState(t *testing.T) {
 func TestAChangeIsStoredWithItsEvents(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
-		drafted(t, s, func(l commands.Draft) error {
+		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), CheckAt: noon.Add(45 * time.Minute), Steps: rule}
+		drafted(t, s, func(l *store.Draft) error {
 			_, err := l.SaveChanges(t.Context(), nil, []record.Event{event("of c1", "x:1")}, ch)
 			return err
 		})

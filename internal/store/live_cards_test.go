@@ -16,7 +16,6 @@ import (
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Sixty live cards for ten minutes: there are more stale cards than edits all the time.
@@ -99,7 +98,7 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		n := record.Event{
 			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1},
 		}
-		u := poller.Update{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C1"}}, Events: []record.Event{n}}
+		u := record.PollUpdate{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C1"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		l.notifier.Notify("acme", u.Events)
 		time.Sleep(time.Second)
@@ -113,7 +112,7 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 // Of incidents each takes a second; the card of the storm among which they are waits two at most, or it would show it too late.
 func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
-		u := poller.Update{Attacks: map[string]record.AttackState{}}
+		u := record.PollUpdate{Attacks: map[string]record.AttackState{}}
 		notify := func(a apiclient.Attack, reason record.EventKind, storm *record.Storm) {
 			u.Attacks[a.ID] = record.AttackState{Attack: a, Revision: 1, Notified: true, Channel: "C1", Storm: storm}
 			u.Events = append(u.Events, record.Event{
@@ -187,7 +186,7 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		edits := len(l.way.edited())
 		over := apiclient.Attack{ID: "x:0", Type: "sqli", Method: "GET", Path: "/0", First: noon, Last: time.Now()}
-		u := poller.Update{
+		u := record.PollUpdate{
 			Attacks: map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Notified: true, Channel: "C1", Quiet: true}},
 			Events:  []record.Event{{ID: "quiet", Account: "acme", Kind: record.WentQuiet, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: over, Revision: 3, Quiet: true}}},
 		}
@@ -240,7 +239,7 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 		l.slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "ratelimited", RetryAfter: 60, Times: 1})
 		worsened := func(revision int, suppressed bool) {
 			one := apiclient.Attack{ID: "x:1", Type: "sqli", Method: "GET", Path: "/1", First: noon, Last: time.Now(), Hits: apiclient.Known(int64(1000 * revision))}
-			u := poller.Update{
+			u := record.PollUpdate{
 				Attacks: map[string]record.AttackState{one.ID: {Attack: one, ObservedAt: time.Now(), Revision: revision, Notified: true, Channel: "C1", Mention: "S0ONCALL1"}},
 				Events: []record.Event{{
 					ID: fmt.Sprint("worse ", revision), Account: "acme", Kind: record.Worsened, Channel: "C1", At: time.Now(),
@@ -269,7 +268,7 @@ func TestWhatCannotBeVerifiedIsPosted(t *testing.T) {
 		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1}}
 		_, err := l.store.Outbox.BeginNotify(t.Context(), "acme", n.ID, time.Now())
 		require.NoError(t, err)
-		u := poller.Update{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
+		u := record.PollUpdate{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		l.notifier.Notify("acme", u.Events)
 		time.Sleep(time.Minute)
@@ -299,7 +298,7 @@ func TestACardCostsTwoRoundTripsBeforeItsPost(t *testing.T) {
 			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewAttack, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1},
 		}
 		state := record.AttackState{Attack: one, ObservedAt: time.Now(), Revision: 1, Notified: true, Channel: "C1"}
-		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", poller.Update{Attacks: map[string]record.AttackState{one.ID: state}, Events: []record.Event{n}}))
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", record.PollUpdate{Attacks: map[string]record.AttackState{one.ID: state}, Events: []record.Event{n}}))
 		synctest.Wait()
 		trips, before := atomic.Int64{}, atomic.Int64{}
 		l.store.AddHook(sending(func(context.Context, ...redis.Cmder) error {

@@ -22,11 +22,10 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // slackWay is the way to an emulated workspace in the same process, on which posts and edits are noted.
@@ -159,7 +158,7 @@ func (l *live) own(account string, messagesPerSecond float64) {
 			Outbox: l.store.Outbox, Cards: l.store.Cards, Attacks: l.store.Attacks, Triage: l.store.Triage, Changes: l.store.Ledger, Redraws: l.store.Cards,
 			Permissions: l.store.Permissions, Approvals: l.store.Approvals, Drills: l.store.Drills, Pace: l.store.Pace,
 		},
-		Accounts:          []notify.Account{{Account: &call.Account{Name: account, Channel: "C1"}}},
+		Accounts:          []notify.Account{{Account: &config.Account{Name: account, Channel: "C1"}}},
 		MessagesPerSecond: messagesPerSecond, Log: slog.New(slog.NewTextHandler(l.t.Output(), nil)),
 	})
 	var owners sync.WaitGroup
@@ -171,7 +170,7 @@ func (l *live) own(account string, messagesPerSecond float64) {
 // poll has every attack be hit again; those that there were fewer of before are found.
 func (l *live) poll(attacks int) {
 	l.polls++
-	u := poller.Update{LastGood: time.Now(), Attacks: map[string]record.AttackState{}}
+	u := record.PollUpdate{LastGood: time.Now(), Attacks: map[string]record.AttackState{}}
 	for i := range attacks {
 		one := apiclient.Attack{
 			ID: fmt.Sprint("x:", i), Type: "sqli", Method: "GET", Domain: "shop.example.com", Path: fmt.Sprint("/", i),

@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
-	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // many is a service with 100,000 attacks that go on, one after another each 7 ms, 50 of them incidents. It makes each page when it is asked for it.
@@ -77,9 +77,10 @@ func TestWhatManyAttacksCost(t *testing.T) {
 	owning(t, s)
 	client, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: "s3cret", ClientID: 5, HTTP: server.Client()})
 	require.NoError(t, err)
+	account := config.DefaultAccount() // over 10 attacks in a minute are a storm
+	account.Name, account.Channel = "acme", "C1"
 	cfg := poller.Config{
-		Account: "acme", API: client, Store: s.Attacks, Notifier: &quiet{}, Channel: "C1", Log: slog.New(slog.DiscardHandler),
-		Storm: storm.Config{Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute},
+		Account: &account, API: client, Store: s.Attacks, Notifier: &quiet{}, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, when := range []string{"at first", "after a restart"} {
 		before, p := heapMB(), poller.New(cfg)
@@ -136,9 +137,9 @@ func TestVeryManyAttacksAreDeleted(t *testing.T) {
 		reached := record.Cap{Over: "over 40,000 attacks in 24 h", Edge: noon}
 		event := record.Event{ID: "gap", Account: "acme", Kind: record.MonitoringGap, Channel: "C1", At: noon, Payload: record.GapFacts{}}
 		require.Eventually(t, func() bool {
-			return s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll(ids...)}) == nil
+			return s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Attacks: shownAll(ids...)}) == nil
 		}, patience, 100*time.Millisecond)
-		update := poller.Update{LastGood: noon, Delete: ids[1:], Events: []record.Event{event}, Cap: &reached}
+		update := record.PollUpdate{LastGood: noon, Delete: ids[1:], Events: []record.Event{event}, Cap: &reached}
 		var after atomic.Int64 // so many steps that delete something of many attacks; none beyond them
 		s.AddHook(sending(func(_ context.Context, cmds ...redis.Cmder) error {
 			if slices.Contains(cmds[0].Args(), any("HDEL")) && after.Add(-1) < 0 {
@@ -146,7 +147,7 @@ func TestVeryManyAttacksAreDeleted(t *testing.T) {
 			}
 			return nil
 		}))
-		var stored poller.State
+		var stored record.PollState
 		for steps := int64(0); ; steps++ {
 			after.Store(steps)
 			err := s.Attacks.Save(ctx, "acme", update)

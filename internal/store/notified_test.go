@@ -12,14 +12,13 @@ import (
 
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Two replicas post the same thing, because one of them was paused: one message stays, the other is deleted.
 func TestADoubleMessageIsNoticed(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		a, b, ctx := w.openOwner(t), w.open(t), t.Context()
-		require.NoError(t, a.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1")}))
+		require.NoError(t, a.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:1")}))
 		for i := range 20 {
 			id := fmt.Sprint("n", i)
 			n := event(id, "x:1")
@@ -57,7 +56,7 @@ func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net, other, ctx := w.newWire(t), w.openOwner(t), t.Context()
 		s, n := net.open(t), event("n1", "x:1")
-		require.NoError(t, other.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1")}))
+		require.NoError(t, other.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:1")}))
 		recordPlace(t, other, event("n0", "x:1"), "C1", "0.0") // the script is known from here on
 		require.NoError(t, s.Outbox.Announce(ctx, n))
 		requireTrying(t, s, "n1", noon, noon, "first")
@@ -114,7 +113,7 @@ func TestACardThatMoves(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, attack := w.openOwner(t), t.Context(), record.AttackID("acme", "x:1")
 		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1")}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:1")}))
 		n := event("n2", "x:1")
 		require.NoError(t, s.Outbox.Announce(ctx, n))
 		requireTrying(t, s, "n2", noon, noon, "first")
@@ -150,7 +149,7 @@ func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 		s, ctx, a := w.openOwner(t), t.Context(), shown("x:1").Attack
 		attack := record.AttackID("acme", "x:1")
 		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1")}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:1")}))
 		lost := record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon)
 		again, stands := record.Reposted(lost.ID)
 		require.True(t, again)

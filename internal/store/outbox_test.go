@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -55,15 +54,15 @@ func TestWhatAPollFoundIsStored(t *testing.T) {
 		ctx := t.Context()
 		r, err := s.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, poller.State{Attacks: map[string]record.AttackState{}}, r)
+		require.Equal(t, record.PollState{Attacks: map[string]record.AttackState{}}, r)
 
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll("x:1", "x:2"), Events: []record.Event{event("n1", "x:1")}}))
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{}))
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon.Add(time.Minute), Attacks: shownAll("x:3"), Delete: []string{"x:2"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1", "x:2"), Events: []record.Event{event("n1", "x:1")}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon.Add(time.Minute), Attacks: shownAll("x:3"), Delete: []string{"x:2"}}))
 		require.NoError(t, s.Outbox.Announce(ctx, event("n2", "")))
 		r, err = other.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, poller.State{LastGood: noon.Add(time.Minute), Attacks: shownAll("x:1", "x:3")}, r)
+		require.Equal(t, record.PollState{LastGood: noon.Add(time.Minute), Attacks: shownAll("x:1", "x:3")}, r)
 		require.Equal(t, []string{"n1", "n2"}, waitingEvents(t, other))
 
 		got, ok, err := other.Attacks.AttackState(ctx, "acme", record.AttackID("acme", "x:3"))
@@ -115,13 +114,13 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 		net, direct := w.newWire(t), w.open(t)
 		s := net.openPatiently(t, store.Config{})
 		owning(t, s)
-		before := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n0", "x:1"), event("n1", "x:1")}}
+		before := record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n0", "x:1"), event("n1", "x:1")}}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", before))
 		recordPlace(t, s, event("n0", "x:1"), "C1", "1.1")
 		for _, word := range []string{"{a:acme}:last_good", "{a:acme}:attacks", "{a:acme}:cards", "{a:acme}:triage", `"id":"n2"`} {
 			atWord, done := cutAt(word)
 			net.SetFilters(atWord, nil)
-			err := s.Attacks.Save(ctx, "acme", poller.Update{
+			err := s.Attacks.Save(ctx, "acme", record.PollUpdate{
 				LastGood: noon.Add(time.Hour), Attacks: shownAll("x:2"), Events: []record.Event{event("n2", "x:2")}, Delete: []string{"x:1"},
 			})
 			require.Error(t, err, word)
@@ -129,7 +128,7 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 			net.SetFilters(nil, nil)
 			r, err := direct.Attacks.Load(ctx, "acme")
 			require.NoError(t, err)
-			require.Equal(t, poller.State{LastGood: noon, Attacks: shownAll("x:1")}, r, word)
+			require.Equal(t, record.PollState{LastGood: noon, Attacks: shownAll("x:1")}, r, word)
 			require.Equal(t, []string{"n1"}, waitingEvents(t, direct), word)
 			_, ts, err := direct.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
 			require.NoError(t, err)
@@ -145,13 +144,13 @@ func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
 		s := net.openPatiently(t, store.Config{})
 		owning(t, s)
 		const many = 1500
-		u := poller.Update{LastGood: noon, Attacks: map[string]record.AttackState{}, Events: []record.Event{event("first", "")}}
+		u := record.PollUpdate{LastGood: noon, Attacks: map[string]record.AttackState{}, Events: []record.Event{event("first", "")}}
 		for i := range many {
 			id := fmt.Sprintf("x:%d", i)
 			u.Attacks[id] = shown(id)
 			u.Events = append(u.Events, event("n"+id, id))
 		}
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"none"}})) // the script is known from here on
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"none"}})) // the script is known from here on
 		net.cutSaving(3)
 		require.Error(t, s.Attacks.Save(ctx, "acme", u))
 		net.SetFilters(nil, nil)
@@ -170,7 +169,7 @@ func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
 		require.Eventually(t, func() bool { return s.Attacks.Save(ctx, "acme", u) == nil }, patience, 100*time.Millisecond)
 		m, err = direct.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, poller.State{LastGood: noon, Attacks: u.Attacks}, m)
+		require.Equal(t, record.PollState{LastGood: noon, Attacks: u.Attacks}, m)
 		require.Len(t, waitingEvents(t, direct), many+1)
 	})
 }
@@ -196,7 +195,7 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		attack := record.AttackID("acme", "x:1")
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1"), event("n2", "x:1")}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1"), event("n2", "x:1")}}))
 		requireTrying(t, s, "n1", noon, noon, "first")
 		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
 		requireTrying(t, s, "n2", noon, noon, "first")
@@ -225,7 +224,7 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 		require.Equal(t, there, requireTrying(t, s, record.CardDelivery("acme", "x:1"), noon.Add(time.Hour), noon.Add(time.Hour), "notified"), "its card")
 		require.Zero(t, requireTrying(t, other, "n2", noon.Add(time.Hour), noon.Add(time.Hour), "notified"), "by no message of its own")
 
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"x:1"}}))
 		_, ts, err = other.Cards.Card(ctx, "acme", attack)
 		require.NoError(t, err)
 		require.Empty(t, ts)
@@ -239,7 +238,7 @@ func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 		for i := range 1200 { // more than one page of the scan, and no small hash
 			ids = append(ids, fmt.Sprintf("x:%d", i))
 		}
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll(ids...)}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll(ids...)}))
 		all, err := s.Attacks.FindAttacks(ctx, "acme", "a")
 		require.NoError(t, err)
 		require.Len(t, all, len(ids))
@@ -299,7 +298,7 @@ func TestACardIsBegunWithItsFacts(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		attack := record.AttackID("acme", "x:1")
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1"), event("n2", "x:1")}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1"), event("n2", "x:1")}}))
 		for _, want := range []record.Attempt{{First: noon}, {First: noon, Again: true}} {
 			details, begun, err := s.Cards.BeginCard(ctx, "acme", attack, "n1", noon)
 			require.NoError(t, err)

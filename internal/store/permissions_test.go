@@ -8,7 +8,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func TestAnOutageIsStored(t *testing.T) {
@@ -20,12 +19,12 @@ func TestAnOutageIsStored(t *testing.T) {
 			require.NoError(t, err)
 			return r.Outage
 		}
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &outage, Events: []record.Event{event("n1", "")}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Outage: &outage, Events: []record.Event{event("n1", "")}}))
 		require.Equal(t, outage, stored())
 		waiting, err := other.Outbox.Waiting(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, waiting, 1)
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Stale: []string{"x:1"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Stale: []string{"x:1"}}))
 		require.Equal(t, outage, stored(), "nothing was said of it")
 		file, err := other.Cards.Details(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
@@ -37,7 +36,7 @@ func TestAnOutageIsStored(t *testing.T) {
 		r, err := other.Attacks.Load(ctx, "globex")
 		require.NoError(t, err)
 		require.Zero(t, r.Outage)
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Outage: &record.Outage{}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Outage: &record.Outage{}}))
 		require.Zero(t, stored())
 	})
 }

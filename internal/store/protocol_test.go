@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -25,8 +24,8 @@ import (
 type process struct {
 	*replica
 	resume func() // nil: it isn't paused
-	claim  commands.Claim
-	draft  commands.Draft
+	claim  *store.Claim
+	draft  *store.Draft
 	drawn  int // how many writes were known when the draft was begun
 
 	work context.CancelFunc

@@ -12,11 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
-	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // quiet is a service whose attacks stay as they are, polled as cmd/wafbot has it polled.
@@ -65,6 +64,7 @@ func (q *quiet) Muted(ctx context.Context, account string) (func(apiclient.Attac
 
 // Notify implements poller.Notifier.
 func (*quiet) Notify(string, []record.Event) {}
+func (*quiet) Redraw(string)                 {}
 
 // polling marks the contexts of polls: beats and renewals go on beside them.
 type polling struct{}
@@ -104,11 +104,13 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		q := &quiet{store: w.open(t), now: noon}
 		q.store.AddHook(sending(q.note))
 		owning(t, q.store)
+		account := config.DefaultAccount()
+		account.Name, account.Channel, account.Storm = "acme", "C1", config.Storm{Over: 1, In: time.Minute}
 		p := poller.New(poller.Config{
-			Account: "acme", API: q, Clock: q, Store: q.store.Attacks, Notifier: q, Preferences: q, Channel: "C1", Storm: storm.Config{Over: 1, In: time.Minute, EndsAfter: time.Hour},
+			Account: &account, API: q, Clock: q, Store: q.store.Attacks, Notifier: q, Preferences: q, StormEnds: time.Hour,
 		})
 		require.NotEmpty(t, q.polls(t, p, 1), "the first start")
-		drafted(t, q.store, func(l commands.Draft) error {
+		drafted(t, q.store, func(l *store.Draft) error {
 			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
 		})
 		q.now = q.now.Add(time.Second)
@@ -128,10 +130,10 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		}
 		other := w.open(t)
 		require.False(t, state("x:4").Notified)
-		drafted(t, other, func(l commands.Draft) error { return l.SaveMutes(t.Context(), nil) })
+		drafted(t, other, func(l *store.Draft) error { return l.SaveMutes(t.Context(), nil) })
 		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:4").Notified }, patience, 10*time.Millisecond, "another replica's user ended the mute")
 
-		drafted(t, q.store, func(l commands.Draft) error {
+		drafted(t, q.store, func(l *store.Draft) error {
 			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
 		})
 		q.add(q.now, "sqli", "x:5")

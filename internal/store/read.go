@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // decode reads a text that a key holds, in that field or as that member, if it has any, as JSON. What can't be read is
@@ -159,7 +157,7 @@ func (q *questions) askTime(answer *redis.StringCmd, into *time.Time, what strin
 		if err != nil { // else it would look as if there never was one
 			key, field := asked(answer)
 			q.setAside(context.Background(), []string{key}, field, text)
-			return fmt.Errorf("read %s: %w", what, refusal.ErrDamaged)
+			return fmt.Errorf("read %s: %w", what, ErrDamaged)
 		}
 		*into = time.UnixMilli(ms).UTC()
 		return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
@@ -43,8 +42,8 @@ func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
 func TestTheMarkEndsWithTheAttack(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1", "x:2"), Stale: []string{"x:1", "x:2"}}))
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:1", "x:2"), Stale: []string{"x:1", "x:2"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"x:1"}}))
 		all, err := s.Cards.Stale(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, []string{record.AttackID("acme", "x:2")}, slices.Collect(maps.Keys(all)))

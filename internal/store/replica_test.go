@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -167,7 +167,7 @@ func (w *world) openOwner(t testing.TB) *store.Store {
 }
 
 // draft begins a draft on the account, whose state is begun if it isn't.
-func draft(t testing.TB, s *store.Store) commands.Draft {
+func draft(t testing.TB, s *store.Store) *store.Draft {
 	t.Helper()
 	begin(t, s, "acme")
 	_, d, err := s.Ledger.Begin(t.Context(), "acme", "", false)
@@ -176,14 +176,14 @@ func draft(t testing.TB, s *store.Store) commands.Draft {
 }
 
 // drafted does something as a draft on the account.
-func drafted(t testing.TB, s *store.Store, do func(commands.Draft) error) {
+func drafted(t testing.TB, s *store.Store, do func(*store.Draft) error) {
 	t.Helper()
 	require.NoError(t, do(draft(t, s)))
 }
 
 // saveChange writes one change down.
 func saveChange(ctx context.Context, d changeSaver, c record.Change) error {
-	_, err := d.SaveChanges(ctx, nil, nil, c)
+	_, err := d.SaveChanges(ctx, nil, nil, change.Scheduled(c)...)
 	return err
 }
 

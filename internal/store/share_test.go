@@ -13,11 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func accounts(n int) []string {
@@ -239,8 +237,8 @@ func TestPendingComesAboutOnceASecond(t *testing.T) {
 		require.Never(t, func() bool { return len(h.pending) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
 		until := time.Now().Add(time.Hour).Truncate(time.Second)
 		require.NoError(t, s.Outbox.Announce(t.Context(), event("n1", "x:1")))
-		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: until, Steps: rule})
-		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule})
+		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, CheckAt: until.Add(-15 * time.Minute)})
+		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, CheckAt: until.Add(45 * time.Minute)})
 		require.Eventually(t, func() bool {
 			d := await(t, h.pending)
 			return d.Events == 1 && d.StaleCards == 2 && d.Due.Equal(until.Add(-15*time.Minute))
@@ -251,7 +249,7 @@ func TestPendingComesAboutOnceASecond(t *testing.T) {
 // A replica that owns an account no longer, or not any more as it was, saves nothing and posts nothing: what was posted before is lost with the rest.
 func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 	t.Parallel()
-	update := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1")}}
+	update := record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1")}}
 	for name, lose := range map[string]func(t *testing.T, redis *world, s *store.Store) (held context.Context){
 		"it never did": func(t *testing.T, _ *world, _ *store.Store) context.Context { return t.Context() },
 		"another does": func(t *testing.T, redis *world, s *store.Store) context.Context {
@@ -299,7 +297,7 @@ func TestALostLeaseEndsItsContextAndIsTakenAgain(t *testing.T) {
 		await(t, first.held.Done())
 		require.ErrorContains(t, context.Cause(first.held), "lease lost")
 		await(t, w.begun)
-		require.NoError(t, one.store.Attacks.Save(t.Context(), "acme", poller.Update{LastGood: noon}))
+		require.NoError(t, one.store.Attacks.Save(t.Context(), "acme", record.PollUpdate{LastGood: noon}))
 	})
 }
 
@@ -312,15 +310,15 @@ func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
 		version, err := redis.rdb.Get(t.Context(), "{work}:version").Int()
 		require.NoError(t, err)
 		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version+1, 0).Err())
-		require.ErrorIs(t, await(t, one.ended), refusal.ErrNewer)
+		require.ErrorIs(t, await(t, one.ended), store.ErrNewer)
 		require.Empty(t, w.holds())
 
 		require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:epoch", fmt.Sprint(version+1, " later"), 0).Err())
 		before := redis.keys(t)
 		two := w.startOn(redis, "two")
-		require.ErrorIs(t, await(t, two.ended), refusal.ErrNewer)
+		require.ErrorIs(t, await(t, two.ended), store.ErrNewer)
 		_, _, err = redis.open(t).Ledger.Begin(t.Context(), "acme", "", false)
-		require.ErrorIs(t, err, refusal.ErrNewer)
+		require.ErrorIs(t, err, store.ErrNewer)
 		require.ElementsMatch(t, before, redis.keys(t))
 
 		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version, 0).Err())
@@ -338,9 +336,9 @@ func TestTheStateOfAnOlderReplicaIsRefused(t *testing.T) {
 		require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:epoch", "1 earlier", 0).Err())
 		before := redis.keys(t)
 		one := w.startOn(redis, "one")
-		require.ErrorIs(t, await(t, one.ended), refusal.ErrOlder)
+		require.ErrorIs(t, await(t, one.ended), store.ErrOlder)
 		_, _, err := redis.open(t).Ledger.Begin(t.Context(), "acme", "", false)
-		require.ErrorIs(t, err, refusal.ErrOlder)
+		require.ErrorIs(t, err, store.ErrOlder)
 		require.Empty(t, w.holds())
 		require.ElementsMatch(t, before, redis.keys(t))
 	})

@@ -25,7 +25,7 @@ type Config struct {
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
 	Clocks    *clock.Clocks // learn Redis' time; nil: of the store's own
 	Off       bool          // this process switches all changes off, also on the other replicas, while it beats
-	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
+	// Away is called each second in which a replica can't reach Redis, and with nil when it can again; nil: nothing is.
 	Away func(err error)
 	// Damaged is called with what can't be read and is set aside, as KEY or KEY FIELD; nil: nothing is called.
 	Damaged func(names []string)

@@ -10,12 +10,11 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // stormy is an update with a storm that grouped two attacks, one of which has a card by now, and an attack beside it.
-func stormy() poller.Update {
-	u := poller.Update{LastGood: noon, Attacks: shownAll("x:1", "x:2", "x:3", "storm:C1:1", "storm:C1:2")}
+func stormy() record.PollUpdate {
+	u := record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1", "x:2", "x:3", "storm:C1:1", "storm:C1:2")}
 	for id, change := range map[string]func(s *record.AttackState){
 		"x:1": func(s *record.AttackState) { s.StormID, s.OwnCard = "storm:C1:1", true },
 		"x:2": func(s *record.AttackState) { s.StormID, s.Attack.Last = "storm:C1:1", noon.Add(time.Hour) },
@@ -58,7 +57,7 @@ func TestStormsAndWhatTheyGrouped(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, found, 2)
 
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"storm:C1:1", "x:1", "x:2"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"storm:C1:1", "x:1", "x:2"}}))
 		storms, err = other.Attacks.Storms(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, storms, 1)
@@ -73,13 +72,13 @@ func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
 		s := net.openPatiently(t, store.Config{})
 		owning(t, s)
 		const many, storm = 1500, "storm:C1:1"
-		u := poller.Update{LastGood: noon, Attacks: shownAll("x:incident", storm), Events: []record.Event{event("incident", "x:incident"), event("storm", storm)}}
+		u := record.PollUpdate{LastGood: noon, Attacks: shownAll("x:incident", storm), Events: []record.Event{event("incident", "x:incident"), event("storm", storm)}}
 		for i := range many {
 			one := shown(fmt.Sprint("x:", i))
 			one.StormID = storm
 			u.Attacks[one.Attack.ID] = one
 		}
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"none"}})) // the script is known from here on
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"none"}})) // the script is known from here on
 		net.cutSaving(2)
 		require.Error(t, s.Attacks.Save(ctx, "acme", u))
 		net.SetFilters(nil, nil)

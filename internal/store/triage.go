@@ -20,7 +20,7 @@ func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]reco
 
 // SaveTriage stores what people did about attacks, by their ids, until the attacks are deleted, marks their cards
 // stale, and announces events, all in one step.
-func (d *draft) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
+func (d *Draft) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
 	b := d.store.batch()
 	for attack, triage := range all {
 		b.do("HSET", b.key(keyTriage, d.account), attack, b.json(triage))
@@ -47,7 +47,7 @@ func (s *Triage) OwnedMutes(ctx context.Context, account string) ([]record.Mute,
 }
 
 // SaveMutes replaces all mutes of the account, until the last of them is over, and marks the attacks' cards stale.
-func (d *draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
+func (d *Draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
 	b := d.store.batch()
 	if len(all) == 0 {
 		b.do("DEL", b.key(keyMutes, d.account))
@@ -85,7 +85,7 @@ func (q *questions) askContext(ctx context.Context, account string, c *record.Ac
 }
 
 // SaveProtected replaces all protected ranges of the account, and marks the attacks' cards stale.
-func (d *draft) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
+func (d *Draft) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
 	b := d.store.batch()
 	b.do("SET", b.key(keyProtected, d.account), b.json(all))
 	b.do("HDEL", b.key(keyDamaged, d.account), b.key(keyProtected, d.account))
@@ -95,7 +95,7 @@ func (d *draft) SaveProtected(ctx context.Context, all []record.Protected, attac
 }
 
 // SaveLocked stores for a while when the service said that its rules are locked; zero: they are no longer.
-func (d *draft) SaveLocked(ctx context.Context, at time.Time) error {
+func (d *Draft) SaveLocked(ctx context.Context, at time.Time) error {
 	b := d.store.batch()
 	if at.IsZero() {
 		b.do("DEL", b.key(keyLocked, d.account))

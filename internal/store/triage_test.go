@@ -9,7 +9,6 @@ import (
 
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // spoken is a case with something of everything.
@@ -41,7 +40,7 @@ func mutesOf(t testing.TB, s *store.Store, account string) []record.Mute {
 func TestTriageIsDeletedWithItsAttack(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1", "x:2")}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:1", "x:2")}))
 		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
 		empty, err := s.Triage.TriageOf(ctx, "acme", one)
 		require.NoError(t, err)
@@ -57,7 +56,7 @@ func TestTriageIsDeletedWithItsAttack(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, record.Triage{}, got, "accounts share nothing")
 
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"x:1"}}))
 		all, err := other.Triage.AllTriage(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, map[string]record.Triage{two: spoken()}, all)
@@ -68,11 +67,11 @@ func TestTriageIsDeletedWithItsAttack(t *testing.T) {
 func TestTriageOfADeletedAttackDoesNotStay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1", "x:2", "x:3")}))
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:1", "x:2", "x:3")}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"x:1"}}))
 		late, stays := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:3")
 		require.NoError(t, draft(t, s).SaveTriage(ctx, map[string]record.Triage{late: spoken(), stays: spoken()}))
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:2"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"x:2"}}))
 		all, err := s.Triage.AllTriage(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, map[string]record.Triage{stays: spoken()}, all)

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Config says when attacks come too fast for a card each. The zero value: they never do.
 type Config struct {
-	Over      int           // a storm begins when more new attacks than that come to a channel
-	In        time.Duration // within that time
-	EndsAfter time.Duration // it ends when that did not happen for so long
+	config.Storm               // a storm begins when more new attacks than Over come to a channel within In
+	EndsAfter    time.Duration // it ends when that did not happen for so long
 }
 
 // ID names a storm by where and when it began: each replica that decides the same names it the same.

@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
 var (
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	cfg  = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
+	cfg  = storm.Config{Storm: config.Storm{Over: 3, In: time.Minute}, EndsAfter: 10 * time.Minute}
 )
 
 // events are those of new attacks.

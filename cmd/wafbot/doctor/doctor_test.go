@@ -11,7 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/doctor"
+	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/redistest"

@@ -10,13 +10,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store/address"
-	"github.com/wafbot/wafbot/poller"
-	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // Address is how Redis is reached, as it is written.
@@ -24,58 +20,75 @@ func (r Redis) Address() address.Options {
 	return address.Options{URL: r.URL.Reveal(), TLS: address.TLS(r.TLS)}
 }
 
-// PollerRoutes are the account's routes as the poller takes them. An account without the key routes has the default ones.
-func (a *Account) PollerRoutes() []poller.Route {
-	if a.Routes == nil {
-		return poller.DefaultRoutes(a.Channel)
+// InForce are the account's routes, each with its channel. An account without the key routes has the default ones:
+// incidents, and attacks from 30 hits that are not fully blocked, without mentions.
+func (a *Account) InForce() []Route {
+	routes := slices.Clone(a.Routes)
+	if routes == nil {
+		incident, attack := NewRoute(), NewRoute()
+		incident.Match = Match{Kind: OneOrMore{KindIncident}}
+		attack.Match = Match{Kind: OneOrMore{KindAttack}, Status: OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30}
+		routes = []Route{incident, attack}
 	}
-	routes := make([]poller.Route, 0, len(a.Routes))
-	for _, r := range a.Routes {
-		m := poller.Match{Types: r.Match.Type, Hosts: r.Match.Host, MinHits: int64(r.Match.MinHits)}
-		if len(r.Match.Kind) == 1 { // both kinds are the same as none
-			m.Kind = r.Match.Kind[0]
-		}
-		for _, s := range r.Match.Status {
-			m.Status = append(m.Status, apiclient.Status(s))
-		}
-		for _, s := range r.Match.Severity {
-			m.Severities = append(m.Severities, record.Severity(s))
-		}
-		for _, name := range r.Match.Application {
-			m.Apps = append(m.Apps, a.ApplicationID(name))
-		}
-		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, AckTimeout: r.AckTimeout}
-		if r.Page != nil {
-			route.PageAfter = r.Page.After
-		}
-		routes = append(routes, route)
+	for i := range routes {
+		routes[i].Channel = cmp.Or(routes[i].Channel, a.Channel)
 	}
 	return routes
 }
 
-// PollerStorm says when the account's attacks are grouped, as the poller takes it.
-func (a *Account) PollerStorm() storm.Config {
-	return storm.Config{Over: a.Storm.Over, In: a.Storm.In, EndsAfter: min(10*time.Minute, a.OngoingFor)}
-}
-
-// RouteMention is whom the first of the account's routes mentions that mentions anyone; "": none does.
-func (a *Account) RouteMention() string {
-	for _, r := range a.Routes {
-		if r.Mention != "" {
-			return r.Mention
+// MatchText is a match of one of the account's routes, with the ids of applications; "everything" if it takes all. Pages
+// name their route by it.
+func (a *Account) MatchText(m Match) string {
+	var keys []string
+	add := func(key string, words []string) {
+		if len(words) > 0 {
+			keys = append(keys, key+" "+strings.Join(words, " or "))
 		}
 	}
+	if kind := m.OnlyKind(); kind != "" {
+		add("kind", []string{kind})
+	}
+	var ids []string
+	for _, name := range m.Application {
+		ids = append(ids, strconv.Itoa(a.ApplicationID(name)))
+	}
+	add("type", m.Type)
+	add("application", ids)
+	add("host", m.Host)
+	add("status", m.Status)
+	add("severity", m.Severity)
+	if m.MinHits > 0 {
+		add("min_hits", []string{strconv.Itoa(m.MinHits)})
+	}
+	return cmp.Or(strings.Join(keys, ", "), "everything")
+}
+
+// OnlyKind is the kind that an attack must be; "": either.
+func (m Match) OnlyKind() string {
+	if len(m.Kind) == 1 {
+		return m.Kind[0]
+	}
 	return ""
+}
+
+// Ops is whom notices mention that are about no attack, what only operators can fix: ops_mention, or whom the first of
+// the account's routes mentions that mentions anyone; "": nobody.
+func (a *Account) Ops() string {
+	mention := a.OpsMention
+	for _, r := range a.Routes {
+		mention = cmp.Or(mention, r.Mention)
+	}
+	return mention
 }
 
 // TestCards are those of a drill: one for each pager where its first route posts, then one for each channel of the routes
 // with each whom they mention there, and one for the account's own channel if no route posts there.
 func (a *Account) TestCards() (cards []record.DrillCard) {
 	pagers := map[apiclient.Secret]bool{}
-	for i, r := range a.Routes {
+	for _, r := range a.Routes {
 		if r.Page != nil && !pagers[r.Page.URL] {
 			pagers[r.Page.URL] = true
-			match := a.PollerRoutes()[i].Match.String()
+			match := a.MatchText(r.Match)
 			cards = append(cards, record.DrillCard{Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, Pager: match})
 		}
 	}
@@ -119,12 +132,12 @@ func (c *Config) allSources() iter.Seq2[string, []Source] {
 // Pagers are the pagers of the account's routes, by the route's match. Of two routes with the same match the first takes everything.
 func (a *Account) Pagers() (map[string]*pager.Pager, error) {
 	pagers := map[string]*pager.Pager{}
-	for i, route := range a.Routes {
-		match := a.PollerRoutes()[i].Match.String()
+	for _, route := range a.Routes {
+		match := a.MatchText(route.Match)
 		if route.Page == nil || pagers[match] != nil {
 			continue
 		}
-		p, err := pager.New(pager.Config{Format: route.Page.Format, URL: route.Page.URL})
+		p, err := pager.New(pager.Config{Format: route.Page.Kind, URL: route.Page.URL})
 		if err != nil {
 			return nil, fmt.Errorf("account %s: pager of route %s: %w", a.Name, match, err)
 		}
@@ -144,14 +157,22 @@ func (a *Account) ApplicationID(written string) int {
 	return id
 }
 
-// CommandApplications are the applications as commands take them, by id.
-func (a *Account) CommandApplications() map[int]call.Application {
-	all := map[int]call.Application{}
-	for id, app := range a.Applications {
-		all[id] = call.Application{Name: app.Name, CannotBlock: app.CanBlock != nil && !*app.CanBlock}
+// AppName is the application's name for people.
+func (a *Account) AppName(app apiclient.Figure) string {
+	if !app.Known {
+		return "an unknown application"
 	}
-	return all
+	if named := a.Applications[int(app.N)]; named.Name != "" {
+		return named.Name
+	}
+	if app.N == apiclient.DefaultApp {
+		return "the default application"
+	}
+	return fmt.Sprintf("application %d", app.N)
 }
+
+// CannotBlock reports whether the application's nodes only watch: no denial, patch or mode stops anything.
+func (a Application) CannotBlock() bool { return a.CanBlock != nil && !*a.CanBlock }
 
 // Channels are all channels that the account posts to, each once. The first is the one for notices.
 func (a *Account) Channels() []string {
@@ -164,10 +185,11 @@ func (a *Account) Channels() []string {
 	return channels
 }
 
-// In are the quiet hours in a time zone, as the poller takes them. Load has checked them.
-func (q Quiet) In(zone *time.Location) poller.QuietHours {
-	from, to, _ := strings.Cut(q.Hours, "-")
-	return poller.QuietHours{From: minute(from), To: minute(to), Zone: zone}
+// Span is from when to when the quiet hours last, in minutes since midnight by the clock on the wall; to before from:
+// across midnight. Without quiet hours the two are the same. Load has checked them.
+func (q Quiet) Span() (from, to int) {
+	begins, ends, _ := strings.Cut(q.Hours, "-")
+	return minute(begins), minute(ends)
 }
 
 // minute is the minute of the day that a clock shows.
@@ -186,24 +208,4 @@ func (s Summary) Around(now time.Time) (last, next time.Time) {
 		last, next = on(-1), last
 	}
 	return last, next
-}
-
-// Guards is the policy as commands take it, but for the sources: those change while the program runs, see SourceFiles.
-func (p Policy) Guards() policy.Policy {
-	return policy.Policy{
-		Changes: p.Changes, WidestIPv4: p.WidestPrefix.IPv4, WidestIPv6: p.WidestPrefix.IPv6, Longest: p.LongestDuration, Renew: p.RenewWhileActive,
-		Durations:   policy.Durations(p.Durations),
-		RequiredFor: p.Approval.RequiredFor, Approvers: p.Approval.Approvers, ApprovalTimeout: p.Approval.Timeout,
-		OverrideAfter: p.Approval.OverrideAfter,
-	}
-}
-
-// Roles are who has which role. Load has checked the roles' names.
-func (p Policy) Roles() policy.Roles {
-	r := policy.Roles{Viewers: p.Viewers, Responders: p.Responders, Admins: p.Admins, Terminal: map[string]policy.TerminalUser{}}
-	for name, u := range p.Terminal {
-		role, _ := record.ParseRole(u.Role)
-		r.Terminal[name] = policy.TerminalUser{Role: role, Slack: u.Slack}
-	}
-	return r
 }

@@ -30,9 +30,7 @@ func (c checkup) pagers(ctx context.Context) []Finding {
 // answers asks whether something answers at an address. Nothing is sent there but the question, and of the address no query: some have their key there.
 func (c checkup) answers(ctx context.Context, address apiclient.Secret, key string) Finding {
 	host := hostOf(address.Reveal())
-	if c.cfg.IsSet(key + "_file") {
-		key += "_file"
-	}
+	key = c.cfg.SecretKey(key)
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	bare, _, _ := strings.Cut(address.Reveal(), "?")

@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/internal/version"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // configProblems are the findings of a refused configuration: one for each problem.
@@ -55,7 +55,7 @@ func (c checkup) quietHours() (found []Finding) {
 		if !c.cfg.IsSet("timezone") {
 			found = append(found, Finding{"config", at, Warn, a.Quiet.Hours + " are hours of UTC", "set timezone to where people sleep"})
 		}
-		if q := a.Quiet.In(nil); (q.To-q.From+24*60)%(24*60) > 12*60 {
+		if from, to := a.Quiet.Span(); (to-from+24*60)%(24*60) > 12*60 {
 			found = append(found, Finding{"config", at, Warn, a.Quiet.Hours + " are most of the day", "perhaps the two were swapped"})
 		}
 	}
@@ -87,7 +87,7 @@ func (c checkup) policies() []Finding {
 
 // policy checks one policy, which stands under a key. The first finding is what may be changed.
 func (c checkup) policy(key string, p config.Policy, sources []config.Source) []Finding {
-	changes := Finding{"config", key + ".changes", OK, p.Guards().Describe(), ""}
+	changes := Finding{"config", key + ".changes", OK, policy.Policy{Policy: p}.Describe(), ""}
 	if p.Changes != "on" {
 		changes.State, changes.Fix = Note, "set policy.changes to on when you trust it"
 	}
@@ -130,7 +130,7 @@ func (c checkup) plainText() []Finding {
 		if a.Login.Password != "" {
 			said += ", and so does the password"
 		}
-		found = append(found, Finding{"config", c.cfg.RedisKey(), Warn, said, "write rediss://, redis-clusters:// or redis-sentinels://, or keep others off that network"})
+		found = append(found, Finding{"config", c.cfg.SecretKey("redis.url"), Warn, said, "write rediss://, redis-clusters:// or redis-sentinels://, or keep others off that network"})
 	}
 	if host, _, err := net.SplitHostPort(c.cfg.Listen); err == nil && !config.IsLoopback(host) && c.cfg.Slack.SigningSecret == "" {
 		found = append(found, Finding{"config", "listen", Warn, "health and metrics can be read by others on the network, and Slack sends nothing there", "write 127.0.0.1:8080, unless probes come from elsewhere"})
@@ -173,8 +173,8 @@ func (c checkup) pages() (found []Finding) {
 			continue
 		}
 		key := route + ".page"
-		found = append(found, Finding{"route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Format, text.Duration(r.Page.After)), ""})
-		if unencrypted(r.Page.URL.Reveal()) != "" && r.Page.Format != pager.Alertmanager {
+		found = append(found, Finding{"route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Kind, text.Duration(r.Page.After)), ""})
+		if unencrypted(r.Page.URL.Reveal()) != "" && r.Page.Kind != pager.Alertmanager {
 			found = append(found, Finding{"config", key, Warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"})
 		}
 	}
@@ -184,9 +184,9 @@ func (c checkup) pages() (found []Finding) {
 // deadRoutes finds routes that no attack can reach: an earlier one takes everything they match.
 func (c checkup) deadRoutes() (found []Finding) {
 	for i, a := range c.cfg.Accounts {
-		key, routes := config.Element("accounts", i)+".routes", a.PollerRoutes()
+		key, routes := config.Element("accounts", i)+".routes", a.InForce()
 		for j, route := range routes {
-			earlier := slices.IndexFunc(routes[:j], func(r poller.Route) bool { return covers(r.Match, route.Match) })
+			earlier := slices.IndexFunc(routes[:j], func(r config.Route) bool { return covers(&a, r.Match, route.Match) })
 			if earlier >= 0 {
 				found = append(found, Finding{"route", config.Element(key, j), Warn, "takes nothing: " + config.Element(key, earlier) + " takes all that it would", "put it before that one, or take it out"})
 			}
@@ -196,19 +196,20 @@ func (c checkup) deadRoutes() (found []Finding) {
 }
 
 // covers reports whether m matches everything that other matches.
-func covers(m, other poller.Match) bool {
-	lower := func(hosts []string) (lower []string) {
-		for _, host := range hosts {
-			lower = append(lower, strings.ToLower(host))
-		}
-		return lower
+func covers(a *config.Account, m, other config.Match) bool {
+	if kind := m.OnlyKind(); kind != "" && kind != other.OnlyKind() || m.MinHits > other.MinHits {
+		return false
 	}
-	return (m.Kind == "" || m.Kind == other.Kind) && m.MinHits <= other.MinHits && includes(m.Types, other.Types) && includes(m.Apps, other.Apps) &&
-		includes(lower(m.Hosts), lower(other.Hosts)) && includes(m.Status, other.Status) && includes(m.Severities, other.Severities)
+	sameApp := func(one, two string) bool { return a.ApplicationID(one) == a.ApplicationID(two) }
+	same := func(one, two string) bool { return one == two }
+	return includes(m.Type, other.Type, same) && includes(m.Application, other.Application, sameApp) &&
+		includes(m.Host, other.Host, strings.EqualFold) && includes(m.Status, other.Status, same) && includes(m.Severity, other.Severity, same)
 }
 
 // includes reports whether words has all the others. None at all stand for every word.
-func includes[T comparable](words, others []T) bool {
-	outside := func(word T) bool { return !slices.Contains(words, word) }
+func includes(words, others []string, same func(one, two string) bool) bool {
+	outside := func(other string) bool {
+		return !slices.ContainsFunc(words, func(word string) bool { return same(word, other) })
+	}
 	return len(words) == 0 || len(others) > 0 && !slices.ContainsFunc(others, outside)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/doctor"
+	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 )
 
 // The host that Slack names for links is reached, too: refused, silent or unknown it is wrong, with every host that must be reachable.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/doctor"
 )
 
 func TestDoctorListsEveryProblemOfTheConfiguration(t *testing.T) {

@@ -152,9 +152,9 @@ func examine(ctx context.Context, o Options) []Finding {
 		func() []Finding { return c.ingress(ctx) },
 	}
 	if o.Account != "" {
-		i := slices.IndexFunc(cfg.Accounts, func(a config.Account) bool { return a.Name == o.Account })
+		i := slices.Index(c.names(), o.Account)
 		if i < 0 {
-			return []Finding{unknownAccount(cfg, o.Account)}
+			return []Finding{c.unknownAccount(o.Account)}
 		}
 		return asWritten(cfg, c.account(ctx, i))
 	}

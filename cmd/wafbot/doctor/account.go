@@ -18,13 +18,9 @@ import (
 )
 
 // unknownAccount says that there is no account of a name, and which one was probably meant.
-func unknownAccount(cfg *config.Config, name string) Finding {
-	var names []string
-	for _, a := range cfg.Accounts {
-		names = append(names, a.Name)
-	}
+func (c checkup) unknownAccount(name string) Finding {
 	f := wrong("the configuration has no such account", "write one of the names that wafbot config show lists")
-	if meant := nearest.Word(name, names, len(name)/3+1); meant != "" {
+	if meant := nearest.Word(name, c.names(), len(name)/3+1); meant != "" {
 		f.Fix = fmt.Sprintf("did you mean %s?", meant)
 	}
 	return f.of("account", name)
@@ -32,11 +28,11 @@ func unknownAccount(cfg *config.Config, name string) Finding {
 
 // accounts checks all accounts.
 func (c checkup) accounts(ctx context.Context) []Finding {
-	all := make([]int, len(c.cfg.Accounts))
-	for i := range all {
-		all[i] = i
+	var all []func() []Finding
+	for i := range c.cfg.Accounts {
+		all = append(all, func() []Finding { return c.account(ctx, i) })
 	}
-	return sideBySide(all, func(i int) []Finding { return c.account(ctx, i) })
+	return together(all...)
 }
 
 // account checks whose token an account has, and what it can read.

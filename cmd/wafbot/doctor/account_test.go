@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/doctor"
+	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 

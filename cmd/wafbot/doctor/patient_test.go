@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/doctor"
+	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 	"github.com/wafbot/wafbot/internal/sandbox"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"

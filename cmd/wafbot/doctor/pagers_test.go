@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/doctor"
+	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 )
 
 // Doctor asks at each pager's address once, and calls none. It shows no path: that often holds a key.

@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/doctor"
+	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )

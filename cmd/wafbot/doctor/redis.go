@@ -37,7 +37,7 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	host := hostOf(c.cfg.Redis.URL.Reveal())
 	s, err := store.Open(store.Config{Address: c.cfg.Redis.Address(), KeyPrefix: c.cfg.Redis.KeyPrefix, Clocks: c.clocks})
 	if err != nil {
-		return []Finding{{"redis", host, Wrong, err.Error(), "fix " + c.cfg.RedisKey()}}
+		return []Finding{{"redis", host, Wrong, err.Error(), "fix " + c.cfg.SecretKey("redis.url")}}
 	}
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
@@ -62,8 +62,8 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	switch err := s.Replicas.Hear(ctx); {
 	case err == nil:
 		found = append(found, clockApart("redis", host, c.clocks.Offsets().Redis))
-	case errors.Is(err, refusal.ErrOlder), errors.Is(err, refusal.ErrNewer), refusal.TooOld(err):
-		words := err.Error()
+	case errors.Is(err, store.ErrOlder), errors.Is(err, store.ErrNewer), store.TooOld(err):
+		words := refusal.Advised(err).Error()
 		text, fix, _ := strings.Cut(words[strings.Index(words, "redis ")+len("redis "):], ": ")
 		found = append(found, wrong(text, fix).of("redis", host))
 	}
@@ -110,7 +110,7 @@ func (c checkup) redisTrouble(err error) Finding {
 	t := refusal.TroubleOf(err)
 	switch {
 	case t.Is != "" && store.OfSentinels(err):
-		return wrong("of its sentinels: "+t.Is, "check sentinel_username and sentinel_password in "+c.cfg.RedisKey()+": they are the sentinels' own")
+		return wrong("of its sentinels: "+t.Is, "check sentinel_username and sentinel_password in "+c.cfg.SecretKey("redis.url")+": they are the sentinels' own")
 	case t.Is != "":
 		return wrong(t.Is, t.Fix)
 	case errors.As(err, &certificate):
@@ -118,7 +118,7 @@ func (c checkup) redisTrouble(err error) Finding {
 	case strings.Contains(err.Error(), "remote error: tls"):
 		return wrong(host+" doesn't take wafbot's side of TLS: "+lastLine(err), "set redis.tls.cert_file and redis.tls.key_file to a certificate that it trusts")
 	}
-	f := networkTrouble(err, host, c.cfg.RedisKey())
+	f := networkTrouble(err, host, c.cfg.SecretKey("redis.url"))
 	if errors.Is(err, io.EOF) {
 		f.Fix += c.otherScheme()
 	}
@@ -148,9 +148,9 @@ func lastLine(err error) string {
 func redisVersion(f store.Facts) Finding {
 	switch {
 	case f.Version == "":
-		return Finding{State: Note, Text: "version unknown: it doesn't say; wafbot needs " + refusal.MinRedis}
-	case older(f.Version, refusal.MinRedis):
-		return Finding{State: Wrong, Text: "version " + f.Version + " is too old", Fix: "upgrade it to " + refusal.MinRedis + " or later"}
+		return Finding{State: Note, Text: "version unknown: it doesn't say; wafbot needs " + store.MinVersion}
+	case older(f.Version, store.MinVersion):
+		return Finding{State: Wrong, Text: "version " + f.Version + " is too old", Fix: "upgrade it to " + store.MinVersion + " or later"}
 	}
 	return Finding{State: OK, Text: "version " + f.Version}
 }
