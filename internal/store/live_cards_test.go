@@ -205,7 +205,7 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		require.Len(t, l.way.said(), 2)
 		l.slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "edit_window_closed"})
-		for range full.Of(6, 20) {
+		for range full.Of(4, 20) {
 			l.poll(2)
 			time.Sleep(15 * time.Second)
 		}
@@ -213,7 +213,7 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 
 		attack := record.AttackID("acme", "x:0")
 		first := l.card(attack)
-		acts := full.Of(12, 40) // a minute has four
+		acts := full.Of(8, 40) // a minute has four
 		for range acts {
 			l.claim(attack)
 			l.poll(2)
@@ -226,7 +226,7 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 		require.NotEqual(t, first, l.card(attack))
 		time.Sleep(2 * time.Minute)
 		said := len(l.way.said())
-		time.Sleep(10 * time.Minute)
+		time.Sleep(time.Duration(full.Of(2, 10)) * time.Minute)
 		require.Len(t, l.way.said(), said, "then there is peace")
 	})
 }
