@@ -14,7 +14,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/redistest"
 )
 
@@ -44,10 +43,11 @@ func realRedis(t testing.TB) redisServer {
 	return redisServer{url: s.URL(), away: s.Kill, back: func() { require.NoError(t, s.Restart()) }}
 }
 
-// aRedis is a real one in make full.
+// aRedis is a real one, unless the round is a short one. It also takes less of the processors than one within the race
+// detector.
 func aRedis(t testing.TB) redisServer {
 	t.Helper()
-	if !full.On() || testing.Short() {
+	if testing.Short() {
 		return miniRedis(t)
 	}
 	return realRedis(t)

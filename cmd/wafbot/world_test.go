@@ -97,8 +97,9 @@ func eitherWay() []workspace.Ingress {
 	return []workspace.Ingress{workspace.IngressEither}
 }
 
-// storyOver plays over some ways only: the last with a real Redis in make full, the others with an embedded one. One
-// way needs no test of its own: a test within a test starts only when all that wait on the floor above have started.
+// storyOver plays over some ways only: the last with a real Redis, unless the round is a short one, the others with an
+// embedded one. One way needs no test of its own: a test within a test starts only when all that wait on the floor above
+// have started.
 func storyOver(t *testing.T, ways []workspace.Ingress, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
