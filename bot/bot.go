@@ -12,7 +12,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
@@ -83,7 +82,7 @@ type Notifier interface {
 	Post(ctx context.Context, p notify.Post) error
 	// Situation is what is decided from about an attack; known is false if it expired, or was not seen again since the
 	// store was rebuilt.
-	Drawn(ctx context.Context, account, attack string) (c card.Card, known bool, err error)
+	Drawn(ctx context.Context, account, attack string) (s call.Situation, known bool, err error)
 }
 
 // Config is what a Server works with. Slack, Runner, Verbs, Notifier, Inbox, Cards and Accounts must be set, and

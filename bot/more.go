@@ -28,15 +28,15 @@ func (f *forms) openMore(req request, text string) {
 		if err := f.cfg.Runner.May(ctx, read); err != nil {
 			return slack.ModalViewRequest{}, err
 		}
-		c, known, err := f.cfg.Notifier.Drawn(ctx, account, line.Words[0])
+		s, known, err := f.cfg.Notifier.Drawn(ctx, account, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, refusal.Away(err)
 		}
 		if !known {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
-		groups, left := f.permitted(ctx, req, c.Situation)
-		return card.MoreView(headline.Line(c.Situation, c.Headline), groups, left, req.meta())
+		groups, left := f.permitted(ctx, req, s)
+		return card.MoreView(headline.Line(s, headline.Of(s)), groups, left, req.meta())
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
@@ -55,6 +56,25 @@ func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) erro
 	}
 	back := accounts[0].Lookback
 	return refusal.Usage(text.New(unknown, "None has that id in the last ", text.Duration(back), ": ", text.Code("attacks since="+grammar.DurationText(back)), " lists them"))
+}
+
+// attackTyped is the attack that a line names, or which its place implies; "": neither.
+func (c *job) attackTyped() (typed string, implied bool) {
+	typed = call.AttackNamed(c.Cmd, c.Line)
+	if implied = typed == "" && c.Cmd.ImpliesAttack(); implied {
+		typed = c.Invocation.Attack
+	}
+	return typed, implied
+}
+
+// knownAhead is the attack that was typed, if it was read ahead: it has that whole id, so nothing else is meant. What
+// was read of an account that doesn't exist for the person isn't known.
+func (c *job) knownAhead(typed string) (attack apiclient.Attack, ok bool) {
+	a := c.ahead
+	if a == nil || a.err != nil || c.Account == nil || a.account != c.Account.Name || a.attack != record.FoldID(typed) {
+		return attack, false
+	}
+	return a.basis.Known, a.basis.Known.ID != ""
 }
 
 // searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one

@@ -41,7 +41,7 @@ func (r *Runner) change(ctx context.Context, c *job) (call.Result, error) {
 // plan makes the plans of a line and guards them. begun reports that this delivery has begun to carry them out before.
 func (r *Runner) plan(ctx context.Context, c *job, begun bool) ([]call.Plan, error) {
 	c.Needs = nil // of an attempt before
-	plans, err := withFacts(ctx, r.loader, c.Call, c.Cmd.Plan)
+	plans, err := r.loader.planOn(ctx, c.Call)
 	r.executor.noteUnplanned(ctx, c, err)
 	if err != nil && !begun {
 		err = refusal.NotBegun(err)
@@ -55,6 +55,18 @@ func (r *Runner) plan(ctx context.Context, c *job, begun bool) ([]call.Plan, err
 		}
 	}
 	return plans, approval.RequireConfirmation(c.Call, plans)
+}
+
+// planOn makes a line's plans on what it needs. What is refused whatever stands there isn't kept waiting for the service.
+func (l *loader) planOn(ctx context.Context, c *call.Call) ([]call.Plan, error) {
+	l.cfg.tellTime(c, l.cfg.Clocks.Now())
+	unread := *c
+	unread.Facts = &call.Facts{}
+	if _, err := c.Cmd.Plan(&unread); err != nil && !errors.Is(err, call.ErrUnread) {
+		return nil, err
+	}
+	l.load(ctx, c, whileCallLasts, c.Cmd.Needs)
+	return c.Cmd.Plan(c)
 }
 
 // resumeAll answers a request that came before: what it began is finished, what is done is only said.

@@ -127,7 +127,7 @@ func (d dueChecker) saveDue(ctx context.Context, account string, at func(known [
 
 // clockJob is what wafbot does by itself on an account.
 func (x *executor) clockJob(ctx context.Context, account string) *job {
-	c := &call.Call{Setup: x.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock, Within: cmp.Or(record.RequestOf(ctx), call.NewRequestID())}, Now: x.cfg.now(account)}
+	c := &call.Call{Setup: x.cfg.Setup, Invocation: call.Invocation{Actor: clock, Within: cmp.Or(record.RequestOf(ctx), call.NewRequestID())}, Now: x.cfg.now(account)}
 	c.On(x.loader.accounts[account])
 	return &job{Call: c}
 }

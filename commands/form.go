@@ -86,6 +86,6 @@ func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, erro
 		}
 		c.Line = call.WithAttack(c.Cmd, c.Line, c.Attack.ID)
 	}
-	c.Loaded.Patience = formPatience
-	return withFacts(ctx, r.loader, c.Call, func(c *call.Call) (call.Form, error) { return form.Form(c), nil })
+	r.loader.load(ctx, c.Call, formPatience, form.Needs(c.Call))
+	return form.Form(c.Call), nil
 }

@@ -3,9 +3,9 @@ package commands
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -45,53 +45,10 @@ type loader struct {
 	accounts map[string]*config.Account // by name
 }
 
-// load loads facts side by side. A fact that can't be read is unknown, which is logged. The service's listings lag
-// behind its writes, so what wafbot itself did lately is loaded with them and laid over them.
-func (l *loader) load(ctx context.Context, f *call.Facts, needs ...call.Need) {
-	for _, n := range slices.Clone(needs) {
-		if own := changesOf(n.Account); (n.Fact == call.FactEntries || n.Fact == call.FactRules) && !slices.Contains(needs, own) {
-			needs = append(needs, own)
-		}
-	}
-	needs = slices.DeleteFunc(needs, func(n call.Need) bool { _, ok := f.Known[n]; return ok })
-	brief, cancel := context.WithTimeout(ctx, briefPatience)
-	defer cancel()
-	loaded := sideBySide(needs, loadsAtOnce, func(n call.Need) call.Loaded {
-		if asked, ok := n.Arg.(call.AttackDaysAsked); ok && asked.Brief {
-			return l.loadOne(brief, f, n)
-		}
-		return l.loadOne(ctx, f, n)
-	})
-	for i, got := range loaded {
-		f.Known[needs[i]] = got
-		delete(f.Coming, needs[i])
-	}
-	for _, n := range needs {
-		own, _ := f.Known[changesOf(n.Account)].Value.([]record.Change)
-		f.Known[n] = overlaid(n, f.Known[n], own)
-	}
-}
-
-func changesOf(account string) call.Need { return call.Need{Account: account, Fact: call.FactChanges} }
-
-// overlaid is a fact with what wafbot did lately laid over it, where it is a listing that lags.
-func overlaid(n call.Need, read call.Loaded, own []record.Change) call.Loaded {
-	switch all := read.Answer.(type) {
-	case []apiclient.IPRule:
-		list := n.Arg.(apiclient.IPRuleFilter).List
-		all, _ = efficacy.Overlay(all, nil, own, read.At)
-		read.Value = slices.DeleteFunc(all, func(e apiclient.IPRule) bool { return list != "" && e.List != list })
-	case []apiclient.Rule:
-		condition := n.Arg.(apiclient.RuleFilter).ConditionID
-		_, all = efficacy.Overlay(nil, all, own, read.At)
-		read.Value = slices.DeleteFunc(all, func(r apiclient.Rule) bool { return condition != 0 && r.ConditionID != condition })
-	}
-	return read
-}
-
 // How long a fact of the service is waited for, where nothing is changed: one account whose service hangs must not keep
 // the others' from people, and a form opens without what it only shows.
 const (
+	whileCallLasts  = time.Duration(0)
 	accountPatience = 10 * time.Second
 	formPatience    = 3 * time.Second
 	briefPatience   = time.Second // for what an answer only mentions, of all accounts together
@@ -101,8 +58,68 @@ const (
 // over it.
 const keepListings = 5 * time.Second
 
+// load reads what a call needs, of each of its accounts. Where an answer has set a service's clock, what is named by
+// the time is read again, once.
+func (l *loader) load(ctx context.Context, c *call.Call, patience time.Duration, rounds call.Rounds) {
+	now := l.cfg.Clocks.Now()
+	l.cfg.tellTime(c, now)
+	read := func() {
+		for _, needs := range rounds {
+			l.round(ctx, c, patience, needs)
+		}
+	}
+	if read(); l.cfg.correctTime(c, now) {
+		read()
+	}
+}
+
+// need reads some facts of the call's account, as long as the call lasts.
+func (l *loader) need(ctx context.Context, c *call.Call, n call.Needs) {
+	l.round(ctx, c, whileCallLasts, func(*call.Call) call.Needs { return n })
+}
+
+// round reads side by side what isn't read yet. A fact that can't be read is unknown, which is logged.
+func (l *loader) round(ctx context.Context, c *call.Call, patience time.Duration, needs func(*call.Call) call.Needs) {
+	brief, cancel := context.WithTimeout(ctx, briefPatience)
+	defer cancel()
+	var g errgroup.Group
+	g.SetLimit(loadsAtOnce)
+	for _, a := range c.InScope {
+		r := &reading{l, &g, ctx, brief, patience, a, c.FactsOf(a.Name)}
+		n := needs(c.For(a))
+		n.Changes = n.Changes || n.Entries != "" || n.Rules != 0 // what wafbot did lately is laid over them
+		r.fromService(n)
+		r.fromStore(n)
+		r.ofAttack(n)
+		r.fromHere(n)
+	}
+	_ = g.Wait() // each fact has its own error
+	for _, a := range c.InScope {
+		layOver(c.FactsOf(a.Name))
+	}
+	if c.Account != nil {
+		c.Context = c.Facts.Context.Value
+	}
+}
+
+// layOver lays what wafbot itself did lately over the listings, which lag behind it.
+func layOver(f *call.Facts) {
+	own := f.Changes.Value
+	if list := f.Entries.Asked(); list != "" {
+		all, _ := efficacy.Overlay(f.Entries.Answer, nil, own, f.Entries.At)
+		other := func(e apiclient.IPRule) bool { return list != call.AllLists && e.List != list }
+		f.Entries.Value = slices.DeleteFunc(all, other)
+	}
+	if of := f.Rules.Asked(); of != "" {
+		_, all := efficacy.Overlay(nil, f.Rules.Answer, own, f.Rules.At)
+		f.Rules.Value = slices.DeleteFunc(all, func(r apiclient.Rule) bool {
+			return of != fmt.Sprint(call.AllRules) && of != fmt.Sprint(r.ConditionID)
+		})
+	}
+}
+
 // begin has a call work on what is stored now of its account, and of an attack if it is about one, and write on the
-// condition that nobody wrote since. Of what was read before only the service's answers stay, for a short while.
+// condition that nobody wrote since. Of what was read before only the service's lists stay, for a short while.
 func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	if c.basis, c.draft, err = l.basis(ctx, c, attack); err != nil {
 		if ctx.Err() == nil {
@@ -110,197 +127,237 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 		}
 		return refusal.Away(err)
 	}
-	b, before := c.basis, c.Loaded
-	c.Loaded = call.NewFacts()
-	c.Loaded.Coming = before.Coming
-	for n, read := range before.Known {
-		if read.Err == nil && l.cfg.now(n.Account).Sub(read.At) < keepListings && n.Account == c.Account.Name {
-			c.Loaded.Known[n] = overlaid(n, read, b.Changes)
-		}
+	b, before := c.basis, c.Facts
+	f := &call.Facts{Context: call.Known(b.Context), PermissionLoss: call.Known(b.Loss)}
+	f.Changes.Fact = call.Known(b.Changes)
+	oldest := l.cfg.now(c.Account.Name).Add(-keepListings)
+	if before.Entries.Err == nil && before.Entries.At.After(oldest) {
+		f.Entries = before.Entries
 	}
-	c.Know(call.FactChanges, nil, b.Changes)
-	c.Know(call.FactContext, nil, b.Context)
-	c.Know(call.FactPermissionLoss, nil, b.Loss)
+	if before.Rules.Err == nil && before.Rules.At.After(oldest) {
+		f.Rules = before.Rules
+	}
 	if b.Attack != "" {
-		c.Know(call.FactTriage, b.Attack, b.Triage)
-		c.Know(call.FactObservation, b.Attack, call.Found[record.Observation]{Value: b.Observed, Ok: b.Observed.Attack.ID != ""})
+		f.Triage = call.KnownFor(b.Attack, b.Triage)
+		seen := call.Found[record.Observation]{Value: b.Observed, Ok: b.Observed.Attack.ID != ""}
+		f.Observation = call.KnownFor(b.Attack, seen)
 	}
+	layOver(f)
+	c.Have(f)
 	c.Changes, c.Context = slices.Clone(b.Changes), b.Context
 	return nil
 }
 
-// loadOne loads one fact, once if it is read already.
-func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got call.Loaded) {
-	if coming := f.Coming[n]; coming != nil {
-		return <-coming
+// basis is what a change goes by, as it was read ahead, which counts once, or as it is stored now.
+func (l *loader) basis(ctx context.Context, c *job, attack string) (record.Basis, *store.Draft, error) {
+	a := c.ahead
+	c.ahead = nil
+	if a != nil && a.account == c.Account.Name && a.attack == attack {
+		return a.basis, a.draft, a.err
 	}
-	read, ofService := serviceFacts[n.Fact]
-	if !ofService {
-		read = ownFacts[n.Fact]
-	}
-	account := l.accounts[n.Account]
-	if account == nil || read == nil {
-		return call.Loaded{Err: fmt.Errorf("read fact %q of account %q: one of them is unknown", n.Fact, n.Account)}
-	}
-	patient := ctx
-	if f.Patience > 0 && ofService {
-		var cancel context.CancelFunc
-		patient, cancel = context.WithTimeout(ctx, f.Patience)
-		defer cancel()
-	}
-	asked := l.cfg.Clocks.Now() // of an answer that a paused process reads late, what was done since is laid over it
-	got.Err = delay.Try(l.cfg.Log, "a fact", func() (err error) {
-		got.Value, err = read(reading{l, patient, account, f, n.Arg})
-		return err
-	})
-	if ofService {
-		got.Answer, got.At = got.Value, l.cfg.onService(n.Account, asked)
-	}
-	if got.Err != nil && ctx.Err() == nil {
-		l.cfg.Log.WarnContext(ctx, "read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
-	}
-	return got
+	return l.cfg.Store.Ledger.Begin(ctx, c.Account.Name, attack, !l.cfg.Rebuilds(c.Account.Name))
 }
 
-// reading is what one fact is read by. Its argument has the type that call's table of facts says.
+// reading is what the facts of one account are read by.
 type reading struct {
 	*loader
-	ctx     context.Context
-	account *config.Account
-	facts   *call.Facts
-	arg     any
+	all      *errgroup.Group
+	ctx      context.Context
+	brief    context.Context
+	patience time.Duration
+	account  *config.Account
+	facts    *call.Facts
 }
 
-func (r reading) service() Service { return r.cfg.Services[r.account.Name] }
+// get reads one fact.
+type get[T any] func(ctx context.Context) (T, error)
+
+// read reads one fact, if it is needed and isn't read yet.
+func read[A, T any](r *reading, name string, f *call.Fact[T], need A, from get[T]) {
+	if !call.Ask(f, need) {
+		return
+	}
+	r.all.Go(func() error {
+		f.Err = delay.Try(r.cfg.Log, "a fact", func() (err error) {
+			f.Value, err = from(r.ctx)
+			return err
+		})
+		if f.Err != nil && r.ctx.Err() == nil {
+			r.cfg.Log.WarnContext(r.ctx, "read fact", "fact", name, "account", r.account.Name, "err", f.Err)
+		}
+		return nil
+	})
+}
+
+// readService is read, of a fact of the service.
+func readService[A, T any](r *reading, name string, f *call.Fact[T], need A, from get[T]) {
+	read(r, name, f, need, func(ctx context.Context) (T, error) {
+		if r.patience > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, r.patience)
+			defer cancel()
+		}
+		return from(ctx)
+	})
+}
+
+// listing is how a list of the service's is read that lags.
+func listing[T any](r *reading, l *call.Listing[T], all func(context.Context) iter.Seq2[T, error]) get[[]T] {
+	return func(ctx context.Context) (read []T, err error) {
+		asked := r.cfg.Clocks.Now() // over an answer that a paused process reads late lies what was done since
+		read, err = apiclient.Collect(all(ctx))
+		l.Answer, l.At = read, r.cfg.onService(r.account.Name, asked)
+		return read, err
+	}
+}
+
+// fromService reads what the service holds.
+func (r *reading) fromService(n call.Needs) {
+	f, s := r.facts, r.cfg.Services[r.account.Name]
+	readService(r, "attacks", &f.Attacks.Fact, n.Attacks, func(ctx context.Context) ([]apiclient.Attack, error) {
+		return r.listAttacks(ctx, r.account, n.Attacks)
+	})
+	var lists apiclient.IPRuleFilter
+	if n.Entries != call.AllLists {
+		lists.List = n.Entries
+	}
+	entries := func(ctx context.Context) iter.Seq2[apiclient.IPRule, error] { return s.IPRules(ctx, lists) }
+	readService(r, "IP lists", &f.Entries.Fact, n.Entries, listing(r, &f.Entries, entries))
+	rules := func(ctx context.Context) iter.Seq2[apiclient.Rule, error] {
+		return s.Rules(ctx, apiclient.RuleFilter{ConditionID: max(n.Rules, 0)})
+	}
+	readService(r, "rules", &f.Rules.Fact, n.Rules, listing(r, &f.Rules, rules))
+	conditions := func(ctx context.Context) ([]apiclient.ConditionSet, error) {
+		return apiclient.Collect(s.ConditionSets(ctx))
+	}
+	readService(r, "conditions", &f.Conditions.Fact, n.Conditions, conditions)
+	which := apiclient.VulnFilter{ActiveOnly: n.Vulnerabilities == call.OpenVulnerabilities}
+	issues := func(ctx context.Context) ([]apiclient.Vulnerability, error) {
+		return apiclient.Collect(s.Vulnerabilities(ctx, which))
+	}
+	readService(r, "vulnerabilities", &f.Vulnerabilities.Fact, n.Vulnerabilities, issues)
+	days := func(ctx context.Context) (apiclient.AttackDays, error) {
+		if n.AttackDays.Brief {
+			ctx = r.brief
+		}
+		return s.AttackDays(ctx, n.AttackDays.Hours)
+	}
+	readService(r, "attacks by day", &f.AttackDays, n.AttackDays, days)
+}
+
+// ofAccount is how a fact of the account is read.
+func ofAccount[T any](r *reading, from func(context.Context, string) (T, error)) get[T] {
+	return func(ctx context.Context) (T, error) { return from(ctx, r.account.Name) }
+}
+
+// with is how a fact of the account is read that its need says more about.
+func with[A, T any](r *reading, need A, from func(context.Context, string, A) (T, error)) get[T] {
+	return func(ctx context.Context) (T, error) { return from(ctx, r.account.Name, need) }
+}
+
+// found is with, of what may not be there.
+func found[T any](
+	r *reading, id string, from func(context.Context, string, string) (T, bool, error),
+) get[call.Found[T]] {
+	return func(ctx context.Context) (f call.Found[T], err error) {
+		f.Value, f.Ok, err = from(ctx, r.account.Name, id)
+		return f, err
+	}
+}
+
+// fromStore reads what is stored of the account.
+func (r *reading) fromStore(n call.Needs) {
+	f, s := r.facts, r.cfg.Store
+	read(r, "known attacks", &f.Stored, n.Stored, with(r, "", s.Attacks.FindAttacks))
+	read(r, "changes", &f.Changes.Fact, n.Changes, ofAccount(r, r.changes))
+	read(r, "efficacy", &f.Efficacy, n.Efficacy, ofAccount(r, s.Ledger.Efficacy))
+	read(r, "triage of all attacks", &f.Triages, n.Triages, ofAccount(r, s.Triage.AllTriage))
+	read(r, "mutes", &f.Mutes.Fact, n.Mutes, ofAccount(r, s.Triage.Mutes))
+	read(r, "account context", &f.Context, n.Context, ofAccount(r, s.Triage.AccountContext))
+	read(r, "approval requests", &f.Approvals.Fact, n.Approvals, ofAccount(r, s.Approvals.Requests))
+	read(r, "storms", &f.Storms.Fact, n.Storms, ofAccount(r, s.Attacks.Storms))
+	read(r, "attacks in storms", &f.InStorms, n.InStorms, r.inStorms)
+	read(r, "grouped attacks", &f.Grouped, n.Grouped, with(r, n.Grouped, r.grouped))
+	read(r, "outages", &f.Outages.Fact, n.Outages, with(r, n.Outages, s.Attacks.Outages))
+	read(r, "audit log", &f.Audit.Fact, n.Audit, with(r, n.Audit, s.Audit.Entries))
+	read(r, "permission loss", &f.PermissionLoss, n.PermissionLoss, ofAccount(r, s.Permissions.PermissionLoss))
+	read(r, "drill", &f.Drill, n.Drill, ofAccount(r, s.Drills.Drill))
+	read(r, "replicas", &f.Replicas, n.Replicas, s.Drills.Serving)
+}
+
+// ofAttack reads what is stored of one attack.
+func (r *reading) ofAttack(n call.Needs) {
+	f, s := r.facts, r.cfg.Store
+	read(r, "known attack", &f.Known, n.Known, found(r, n.Known, s.Attacks.KnownAttack))
+	read(r, "triage", &f.Triage, n.Triage, with(r, n.Triage, s.Triage.TriageOf))
+	read(r, "evidence", &f.Evidence, n.Evidence, found(r, n.Evidence, s.Attacks.Evidence))
+	read(r, "last observation", &f.Observation, n.Observation, found(r, n.Observation, s.Attacks.LastObservation))
+	read(r, "states", &f.States, n.States, with(r, n.States, s.Attacks.StatesOf))
+	read(r, "routing", &f.Routing, n.Routing, func(ctx context.Context) (call.Routing, error) {
+		return r.cfg.Routing(ctx, r.account.Name, *n.Routing)
+	})
+}
+
+// fromHere reads what Slack and this process know.
+func (r *reading) fromHere(n call.Needs) {
+	read(r, "rights", &r.facts.Rights, n.Rights, func(ctx context.Context) (call.Rights, error) {
+		return r.rights(ctx, n.Rights, []*config.Account{r.account})[r.account.Name], nil
+	})
+	read(r, "card links", &r.facts.CardLinks, n.CardLinks, func(ctx context.Context) (map[string]string, error) {
+		return r.cfg.CardLinks(ctx, r.account.Name, n.CardLinks), nil
+	})
+	read(r, "health", &r.facts.Health, n.Health, func(context.Context) (f call.Found[call.PollHealth], _ error) {
+		f.Value, f.Ok = r.cfg.Health(r.account.Name)
+		return f, nil
+	})
+}
 
 // changes are the account's, which aren't known as long as what Redis lost isn't rebuilt.
-func (r reading) changes() ([]record.Change, error) {
-	epoch, err := r.cfg.Store.Epochs.Epoch(r.ctx, r.name())
-	if err == nil && epoch == "" && r.cfg.Rebuilds(r.name()) {
+func (r *reading) changes(ctx context.Context, account string) ([]record.Change, error) {
+	epoch, err := r.cfg.Store.Epochs.Epoch(ctx, account)
+	if err == nil && epoch == "" && r.cfg.Rebuilds(account) {
 		err = store.ErrEmptied
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r.cfg.Store.Ledger.Changes(r.ctx, r.name())
+	return r.cfg.Store.Ledger.Changes(ctx, account)
 }
 
-func (r reading) name() string     { return r.account.Name }
-func (r reading) id() string       { return r.arg.(string) }
-func (r reading) since() time.Time { return r.arg.(time.Time) }
-
-// serviceFacts are how the facts are read that the service holds.
-var serviceFacts = map[call.Fact]func(r reading) (any, error){
-	call.FactAttacks: func(r reading) (any, error) { return r.listAttacks(r.ctx, r.account, r.arg.(apiclient.AttackFilter)) },
-	call.FactEntries: func(r reading) (any, error) {
-		return apiclient.Collect(r.service().IPRules(r.ctx, r.arg.(apiclient.IPRuleFilter)))
-	},
-	call.FactRules: func(r reading) (any, error) {
-		return apiclient.Collect(r.service().Rules(r.ctx, r.arg.(apiclient.RuleFilter)))
-	},
-	call.FactConditions: func(r reading) (any, error) { return apiclient.Collect(r.service().ConditionSets(r.ctx)) },
-	call.FactVulnerabilities: func(r reading) (any, error) {
-		return apiclient.Collect(r.service().Vulnerabilities(r.ctx, r.arg.(apiclient.VulnFilter)))
-	},
-	call.FactAttackDays: func(r reading) (any, error) {
-		return r.service().AttackDays(r.ctx, r.arg.(call.AttackDaysAsked).Hours)
-	},
-}
-
-// ownFacts are how the other facts are read: from the store, Slack and this process.
-var ownFacts = map[call.Fact]func(r reading) (any, error){
-	call.FactKnownAttacks:   func(r reading) (any, error) { return r.knownAttacks(r.ctx, r.name(), r.id()) },
-	call.FactChanges:        func(r reading) (any, error) { return r.changes() },
-	call.FactEfficacy:       func(r reading) (any, error) { return r.cfg.Store.Ledger.Efficacy(r.ctx, r.name()) },
-	call.FactTriage:         func(r reading) (any, error) { return r.cfg.Store.Triage.TriageOf(r.ctx, r.name(), r.id()) },
-	call.FactTriages:        func(r reading) (any, error) { return r.cfg.Store.Triage.AllTriage(r.ctx, r.name()) },
-	call.FactMutes:          func(r reading) (any, error) { return r.cfg.Store.Triage.Mutes(r.ctx, r.name()) },
-	call.FactContext:        func(r reading) (any, error) { return r.cfg.Store.Triage.AccountContext(r.ctx, r.name()) },
-	call.FactApprovals:      func(r reading) (any, error) { return r.cfg.Store.Approvals.Requests(r.ctx, r.name()) },
-	call.FactStorms:         func(r reading) (any, error) { return r.cfg.Store.Attacks.Storms(r.ctx, r.name()) },
-	call.FactGrouped:        func(r reading) (any, error) { return r.cfg.Store.Attacks.Grouped(r.ctx, r.name(), r.id()) },
-	call.FactInStorms:       reading.inStorms,
-	call.FactOutages:        func(r reading) (any, error) { return r.cfg.Store.Attacks.Outages(r.ctx, r.name(), r.since()) },
-	call.FactAudit:          func(r reading) (any, error) { return r.cfg.Store.Audit.Entries(r.ctx, r.name(), r.since()) },
-	call.FactPermissionLoss: func(r reading) (any, error) { return r.cfg.Store.Permissions.PermissionLoss(r.ctx, r.name()) },
-	call.FactReplicas:       func(r reading) (any, error) { return r.cfg.Store.Drills.Serving(r.ctx) },
-	call.FactRights: func(r reading) (any, error) {
-		return r.rights(r.ctx, r.arg.(record.Actor), []*config.Account{r.account})[r.name()], nil
-	},
-	call.FactCardLinks: func(r reading) (any, error) {
-		return r.cfg.CardLinks(r.ctx, r.name(), strings.Fields(r.id())), nil
-	},
-	call.FactStates: func(r reading) (any, error) {
-		return r.cfg.Store.Attacks.StatesOf(r.ctx, r.name(), strings.Fields(r.id()))
-	},
-	call.FactEvidence: func(r reading) (any, error) { return found(r.cfg.Store.Attacks.Evidence(r.ctx, r.name(), r.id())) },
-	call.FactObservation: func(r reading) (any, error) {
-		return found(r.cfg.Store.Attacks.LastObservation(r.ctx, r.name(), r.id()))
-	},
-	call.FactRouting: func(r reading) (any, error) {
-		return r.cfg.Routing(r.ctx, r.name(), r.facts.Attacks[r.arg.(call.AttackNow)])
-	},
-	call.FactHealth: func(r reading) (any, error) {
-		health, ok := r.cfg.Health(r.name())
-		return found(health, ok, nil)
-	},
-	call.FactDrill: func(r reading) (any, error) { return r.cfg.Store.Drills.Drill(r.ctx, r.name()) },
+// grouped reads what storms grouped.
+func (r *reading) grouped(
+	ctx context.Context, account string, storms []string,
+) (all map[string][]record.GroupedAttack, err error) {
+	all = map[string][]record.GroupedAttack{}
+	for _, storm := range storms {
+		if all[storm], err = r.cfg.Store.Attacks.Grouped(ctx, account, storm); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }
 
 // inStorms reads which attacks have no card because a storm's stands for them, of the storms that go on or whose
 // attacks do.
-func (r reading) inStorms() (any, error) {
-	storms, err := r.cfg.Store.Attacks.Storms(r.ctx, r.name())
+func (r *reading) inStorms(ctx context.Context) (map[string]bool, error) {
+	storms, err := r.cfg.Store.Attacks.Storms(ctx, r.account.Name)
 	if err != nil {
 		return nil, err
 	}
-	in := map[string]bool{}
+	var active []string
 	for _, storm := range storms {
-		if !storm.Active() {
-			continue
+		if storm.Active() {
+			active = append(active, storm.ID)
 		}
-		grouped, err := r.cfg.Store.Attacks.Grouped(r.ctx, r.name(), storm.ID)
-		if err != nil {
-			return nil, err
-		}
-		for _, g := range grouped {
+	}
+	in := map[string]bool{}
+	grouped, err := r.grouped(ctx, r.account.Name, active)
+	for _, all := range grouped {
+		for _, g := range all {
 			in[g.ID] = !g.Own
 		}
 	}
-	return in, nil
-}
-
-// found makes a fact of what may not be there.
-func found[T any](value T, ok bool, err error) (call.Found[T], error) {
-	return call.Found[T]{Value: value, Ok: ok}, err
-}
-
-// withFacts runs a pure function on a call, loads the facts that it lacks beside those that its command declares, and
-// runs it again until it lacks none. What the function notes on the call is kept of the last run alone.
-func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *call.Call) (T, error)) (value T, err error) {
-	now := l.cfg.Clocks.Now()
-	l.cfg.tellTime(c, now)
-	for round, last := 0, call.MaxRounds; ; round++ {
-		if last == call.MaxRounds && l.cfg.correctTime(c, now) {
-			last += round // what is named by the time is read again, once
-		}
-		attempt := *c
-		value, err = run(&attempt)
-		missing := c.Loaded.Missing
-		if len(missing) == 0 {
-			*c = attempt
-			return value, err
-		}
-		if round == last {
-			var none T
-			return none, fmt.Errorf("run %s: it still lacks %v after %d rounds of loading", c.Cmd.Name, missing, last)
-		}
-		if round == 0 {
-			missing = append(missing, slices.DeleteFunc(c.Declared(), func(n call.Need) bool { return slices.Contains(missing, n) })...)
-		}
-		c.Loaded.Missing = nil
-		l.load(ctx, c.Loaded, missing...)
-	}
+	return in, err
 }
 
 // clock is the actor of what wafbot does by itself.

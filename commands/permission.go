@@ -109,8 +109,8 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 		return []record.RefusedChange{change.RefusedUndo(c.Call, ch.ID)}
 	}
 	empty := *c.Call
-	empty.Loaded = call.NewFacts()
-	empty.Loaded.Empty = true // what is planned then is what there is to do if nothing stands there yet
+	empty.Facts = &call.Facts{} // what is planned then is what there is to do if nothing stands there yet
+	empty.Facts.Entries.Fact, empty.Facts.Rules.Fact = call.Known[[]apiclient.IPRule](nil), call.Known[[]apiclient.Rule](nil)
 	plans, err := c.Cmd.Plan(&empty)
 	if err != nil || len(plans) == 0 {
 		return []record.RefusedChange{{Line: c.Line, Does: c.Line.String()}}

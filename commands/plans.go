@@ -138,7 +138,8 @@ func (x *executor) carryOutNothing(ctx context.Context, c *job, p call.Plan, res
 // carryOutLater plans what is planned when its turn comes, on what is stored then, and carries it out.
 func (x *executor) carryOutLater(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
 	return x.settled(ctx, c, func() error {
-		full, err := withFacts(ctx, x.loader, c.Call, p.Later)
+		x.loader.load(ctx, c.Call, whileCallLasts, p.Needs)
+		full, err := p.Later(c.Call)
 		switch {
 		case refusal.PlansAgain(err):
 			return err
@@ -262,11 +263,11 @@ func (x *executor) observed(ctx context.Context, c *call.Call) *record.Observati
 	if c.Attack == nil {
 		return nil
 	}
-	x.loader.load(ctx, c.Loaded, call.Need{Account: c.Account.Name, Fact: call.FactObservation, Arg: c.Attack.ID})
-	o, ok, err := c.Given().Observation(c.Attack.ID)
+	x.loader.need(ctx, c, call.Needs{Observation: c.Attack.ID})
+	o, err := c.Facts.Observation.Get()
 	switch {
-	case err == nil && ok:
-		return &o
+	case err == nil && o.Ok:
+		return &o.Value
 	case err != nil, c.Attack.Attack.ID == "":
 		return nil
 	}

@@ -63,8 +63,8 @@ func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (ca
 
 // approvals are the account's approval requests, read once for each draft.
 func (l *loader) approvals(ctx context.Context, c *job) ([]record.ApprovalRequest, error) {
-	l.load(ctx, c.Loaded, call.Need{Account: c.Account.Name, Fact: call.FactApprovals})
-	return c.Given().Approvals()
+	l.need(ctx, c.Call, call.Needs{Approvals: true})
+	return c.Facts.Approvals.Get()
 }
 
 // askedBefore is the answer to a delivery that came before, and was stored as a request.
@@ -117,7 +117,8 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 
 // decide settles a request.
 func (r *Runner) decide(ctx context.Context, c *job) (call.Result, error) {
-	d, err := withFacts(ctx, r.loader, c.Call, c.Cmd.Decide)
+	r.loader.load(ctx, c.Call, whileCallLasts, c.Cmd.Needs)
+	d, err := c.Cmd.Decide(c.Call)
 	switch {
 	case err != nil || c.Ask:
 		return call.Result{}, err // when it is carried out it is planned again, and refused if its premise changed
@@ -162,7 +163,8 @@ func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*j
 	asked.basis, asked.draft, asked.Now, asked.Granted = c.basis, c.draft, c.Now, &q
 	asked.Accounts = []*config.Account{c.Account}
 	asked.On(c.Account)
-	asked.Loaded, asked.Changes, asked.Context = c.Loaded, c.Changes, c.Context
+	asked.Have(c.Facts)
+	asked.Changes, asked.Context = c.Changes, c.Context
 	return asked, nil
 }
 
@@ -184,7 +186,7 @@ func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalReque
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.FromService(err))
 	}
-	plans, err = withFacts(ctx, r.loader, asked.Call, asked.Cmd.Plan)
+	plans, err = r.loader.planOn(ctx, asked.Call)
 	r.executor.noteUnplanned(ctx, asked, err)
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))

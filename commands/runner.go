@@ -3,11 +3,13 @@ package commands
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -24,7 +26,6 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, 
 	if err != nil {
 		return call.Result{}, err
 	}
-	defer c.leaveUnread()
 	if err := r.admit(ctx, c); err != nil {
 		return call.Result{}, r.refuse(ctx, c, err)
 	}
@@ -50,6 +51,26 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, 
 	return res, r.recorder.recordRefusal(ctx, c.Call, err)
 }
 
+// admit authorises the person who asks, and reads meanwhile what the change goes by.
+func (r *Runner) admit(ctx context.Context, c *job) error {
+	attack, _ := c.attackTyped()
+	if attack = record.FoldID(attack); !c.changes || c.Account == nil || attack != "" && !record.IsAttackID(attack) {
+		return r.authorise(ctx, c)
+	}
+	a := &ahead{account: c.Account.Name, attack: attack}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		a.err = delay.Try(r.cfg.Log, "what a change goes by", func() (err error) {
+			a.basis, a.draft, err = r.cfg.Store.Ledger.Begin(ctx, a.account, a.attack, !r.cfg.Rebuilds(a.account))
+			return err
+		})
+	})
+	err := r.authorise(ctx, c)
+	reading.Wait()
+	c.ahead = a
+	return err
+}
+
 // refuse records that a person may not. While Slack doesn't say who the person is, what this very delivery has begun is not refused: it may be done, and is gone on with
 // once Slack does.
 func (r *Runner) refuse(ctx context.Context, c *job, err error) error {
@@ -68,7 +89,7 @@ func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 		return nil, err
 	}
 	c := &call.Call{
-		Setup: r.cfg.Setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""),
+		Setup: r.cfg.Setup, Facts: &call.Facts{}, Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""),
 		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), Policy: policy.Policy{Policy: config.DefaultPolicy()},
 	}
 	r.cfg.tellTime(c, r.cfg.Clocks.Now())
@@ -136,8 +157,8 @@ func (r *Runner) read(ctx context.Context, c *job) (call.Result, error) {
 		r.cfg.tellTime(c.Call, r.cfg.Clocks.Now())
 		return c.Cmd.ReadTrail(ctx, c.Call, r.cfg.Store.Audit)
 	}
-	c.Loaded.Patience = accountPatience
-	return withFacts(ctx, r.loader, c.Call, c.Cmd.Read)
+	r.loader.load(ctx, c.Call, accountPatience, c.Cmd.Needs)
+	return c.Cmd.Read(c.Call)
 }
 
 // guard refuses what the configuration rules out, before anything is read. What depends on the service or the store is guarded when it is planned.

@@ -240,12 +240,11 @@ func (x *executor) markSent(ctx context.Context, c *job, steps []record.Step) er
 	for i := range steps {
 		s := &steps[i]
 		if s.Kind == record.CreateRule {
-			rules := call.Need{Account: c.Account.Name, Fact: call.FactRules, Arg: apiclient.RuleFilter{}}
-			if x.cfg.now(c.Account.Name).Sub(c.Loaded.Known[rules].At) > knownFor {
-				delete(c.Loaded.Known, rules)
+			if x.cfg.now(c.Account.Name).Sub(c.Facts.Rules.At) > knownFor {
+				c.Facts.Rules = call.Listing[apiclient.Rule]{}
 			}
-			x.loader.load(ctx, c.Loaded, rules)
-			before, err := c.Given().Rules(apiclient.RuleFilter{})
+			x.loader.need(ctx, c.Call, call.Needs{Rules: call.AllRules})
+			before, err := c.Facts.Rules.Get()
 			if err != nil {
 				return err
 			}

@@ -112,6 +112,22 @@ func TestAStormIsListed(t *testing.T) {
 	w.refuses(eve, "attacks storm="+storm, refusal.ErrAway, "store (Redis) can't be reached")
 }
 
+// Whatever storms are stored beside the one that grouped it.
+func TestAGroupedAttackIsExplainedAmongStorms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	storm := w.storeStorm(12, 1)
+	others := record.PollUpdate{Attacks: map[string]record.AttackState{}}
+	for i := range 3 {
+		a := apiclient.Attack{ID: fmt.Sprint("storm:C0WAF:176360050", i), App: apiclient.Known(4), First: w.clock(), Last: w.clock()}
+		others.Attacks[a.ID] = record.AttackState{Attack: a, Storm: &record.Storm{Began: w.clock(), Grouped: 11}, ObservedAt: w.clock()}
+	}
+	w.polled(others)
+	one := record.AttackID("acme", "grouped 3")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "Grouped in storm "+storm+": it has no card of its own")
+	require.Contains(t, textOf(w.reads(eve, "attack "+one)), "Grouped in storm "+storm)
+}
+
 func TestAGroupedAttackIsExplained(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

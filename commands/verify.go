@@ -128,7 +128,8 @@ func (d *doubt) send(ctx context.Context) error {
 // verify reads whether the step took effect, or else whether what it found before stands there still: nothing that it does not know is overwritten.
 func (d *doubt) verify(ctx context.Context) (found, before bool, err error) {
 	if d.step.Entry != nil {
-		entries, err := read(ctx, d.executor, d.change.Account, call.FactEntries, apiclient.IPRuleFilter{List: d.step.Entry.List}, call.AccountFacts.Entries)
+		f := d.look(ctx, call.Needs{Entries: d.step.Entry.List})
+		entries, err := f.Entries.Value, cmp.Or(f.Changes.Err, f.Entries.Err)
 		changed := slices.ContainsFunc(d.step.Before, func(b apiclient.IPRule) bool {
 			return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, b) })
 		})
@@ -138,18 +139,17 @@ func (d *doubt) verify(ctx context.Context) (found, before bool, err error) {
 	return err == nil && efficacy.RuleDone(rules, d.step), true, err
 }
 
-// read reads a listing again, with what wafbot did lately.
-func read[T, F any](ctx context.Context, x *executor, account string, name call.Fact, filter F, take func(call.AccountFacts, F) ([]T, error)) ([]T, error) {
-	c := call.Call{Account: x.loader.accounts[account], Loaded: call.NewFacts()}
-	x.loader.load(ctx, c.Loaded, call.Need{Account: account, Fact: name, Arg: filter})
-	if _, err := c.Given().Changes(); err != nil {
-		return nil, err
-	}
-	return take(c.Given(), filter)
+// look reads a listing again, with what wafbot did lately.
+func (d *doubt) look(ctx context.Context, n call.Needs) *call.Facts {
+	c := &call.Call{}
+	c.On(d.loader.accounts[d.change.Account])
+	d.loader.need(ctx, c, n)
+	return c.Facts
 }
 
 func (d *doubt) rules(ctx context.Context) ([]apiclient.Rule, error) {
-	return read(ctx, d.executor, d.change.Account, call.FactRules, apiclient.RuleFilter{}, call.AccountFacts.Rules)
+	f := d.look(ctx, call.Needs{Rules: call.AllRules})
+	return f.Rules.Value, cmp.Or(f.Changes.Err, f.Rules.Err)
 }
 
 // createAgain creates a rule once more that did not show, and deletes one of two if it was made twice: the first may have been on its way all the

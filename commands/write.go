@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/approval"
@@ -17,15 +16,22 @@ import (
 // job is a call on its way through the Runner.
 type job struct {
 	*call.Call
-	changes    bool               // it asks for a change, at the service or in the store
-	ahead      *ahead             // nil: it was used, or nothing was read
-	reading    sync.WaitGroup     // ahead, from the service
-	endReading context.CancelFunc // nil: nothing is read ahead of it
-	basis      record.Basis
-	draft      *store.Draft    // of what follows from the basis
-	claim      *store.Claim    // of what is carried out now; nil: nothing is
-	old        bool            // what is carried out now was asked too long ago to be sent if it wasn't yet
-	lost       []record.Change // as they were when they couldn't be saved, because their claim was lost
+	changes bool   // it asks for a change, at the service or in the store
+	ahead   *ahead // nil: it was used, or nothing was read
+	basis   record.Basis
+	draft   *store.Draft    // of what follows from the basis
+	claim   *store.Claim    // of what is carried out now; nil: nothing is
+	old     bool            // what is carried out now was asked too long ago to be sent if it wasn't yet
+	lost    []record.Change // as they were when they couldn't be saved, because their claim was lost
+}
+
+// ahead is what a change goes by, read while it is looked up who asks: people wait for each round trip that follows
+// another one.
+type ahead struct {
+	account, attack string // attack "": it is about none
+	basis           record.Basis
+	draft           *store.Draft
+	err             error
 }
 
 // named is the account as the line names it; "": it doesn't.
@@ -81,7 +87,8 @@ func (r *Runner) write(ctx context.Context, c *job) (call.Result, error) {
 	if approval.Late(c.Call) {
 		return call.Result{}, approval.TooLate(c.Call)
 	}
-	res, err := withFacts(ctx, r.loader, c.Call, c.Cmd.Write)
+	r.loader.load(ctx, c.Call, whileCallLasts, c.Cmd.Needs)
+	res, err := c.Cmd.Write(c.Call)
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}

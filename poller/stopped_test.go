@@ -29,11 +29,12 @@ func (a *account) says(denied string) headline.State {
 		stopped = *s.Stopped
 	}
 	now := call.Situation{
+		Quiet:   s.Quiet,
 		Account: &config.Account{OngoingFor: 15 * time.Minute}, ID: "a1", Attack: s.Attack, Paused: s.Paused, Stopped: stopped, ResumedAt: s.ResumedAt, Severity: s.Severity,
 		Entries: []apiclient.IPRule{entry}, Now: a.now(), ListsReadAt: a.now(),
 	}
 	now.Others = efficacy.Others(now, 0)
-	return headline.Of(headline.Facts{Quiet: s.Quiet, Situation: now}).State
+	return headline.Of(now).State
 }
 
 // An admin denies a country in the service's console. wafbot made no change, and the card follows what is observed all the same.

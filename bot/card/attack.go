@@ -45,7 +45,7 @@ const (
 )
 
 // attackLines are the lines of an attack's card and its small print, cut to its limits.
-func (c Card) attackLines(offered advice.Advice) (lines []line, small line) {
+func (c drawing) attackLines(offered advice.Advice) (lines []line, small line) {
 	done := c.done()
 	most := maxCard
 	if len(done) > 0 || c.Triage.Verdict != nil {
@@ -69,7 +69,7 @@ type room struct{ place, name, mitigations int }
 var rooms = []room{{64, maxName, 3}, {48, maxName, 3}, {32, maxName, 3}, {20, maxName, 3}, {20, maxName, 2}, {20, maxName, 1}, {12, 10, 1}, {12, 6, 1}}
 
 // headline is the state, the severity, and that it goes on again.
-func (c Card) headline() (l line) {
+func (c drawing) headline() (l line) {
 	h := c.Headline
 	sign, label := c.state()
 	switch {
@@ -101,7 +101,7 @@ var signs = map[headline.State]string{
 }
 
 // state is the headline's sign and words. An incident is never green before a verdict.
-func (c Card) state() (sign string, words text.Text) {
+func (c drawing) state() (sign string, words text.Text) {
 	h := c.Headline
 	h.State = cmp.Or(h.State, headline.Unknown)
 	sign = signs[h.State]
@@ -112,18 +112,18 @@ func (c Card) state() (sign string, words text.Text) {
 }
 
 // is reports whether the card is in one of these states.
-func (c Card) is(states ...headline.State) bool { return slices.Contains(states, c.Headline.State) }
+func (c drawing) is(states ...headline.State) bool { return slices.Contains(states, c.Headline.State) }
 
 // gettingThrough reports whether hits get through, or may.
-func (c Card) gettingThrough() bool {
+func (c drawing) gettingThrough() bool {
 	return c.is(headline.NotBlocked, headline.PartlyBlocked) || c.is(headline.Unknown) && !c.unreachable()
 }
 
 // what is the kind of attack and where it goes, with the account where several share the channel.
-func (c Card) what(r room) (l line) {
-	a := c.Situation.Attack
+func (c drawing) what(r room) (l line) {
+	a := c.Attack
 	if c.SharedChannel {
-		l.say(0, text.Bold(text.Sanitize(c.Situation.Account.Name, r.name)))
+		l.say(0, text.Bold(text.Sanitize(c.Account.Name, r.name)))
 	}
 	in := describe.Part(a)
 	for i := range in {
@@ -150,8 +150,8 @@ func deniedOwn(offered advice.Advice) (lines []line) {
 }
 
 // numbers are what gets through, and of what.
-func (c Card) numbers(name int) (l line) {
-	a := c.Situation.Attack
+func (c drawing) numbers(name int) (l line) {
+	a := c.Attack
 	switch {
 	case c.is(headline.Mitigated, headline.Quiet):
 		words := "No hit seen getting through"
@@ -170,12 +170,12 @@ func (c Card) numbers(name int) (l line) {
 }
 
 // notStopped is the source of which most gets through since the last change; nothing where there was no change, or nothing came since.
-func (c Card) notStopped(name int) (l line) {
-	for _, ch := range slices.Backward(c.Situation.Changes) {
-		e := c.Situation.Efficacy[ch.ID]
-		for _, source := range c.Situation.Attack.Sources {
+func (c drawing) notStopped(name int) (l line) {
+	for _, ch := range slices.Backward(c.Changes) {
+		e := c.Efficacy[ch.ID]
+		for _, source := range c.Attack.Sources {
 			t := e.Parts[source.IP.String()].Through
-			if ch.InForce(c.Situation.Now) && e.Finding == record.NotWorking && t.N > 0 {
+			if ch.InForce(c.Now) && e.Finding == record.NotWorking && t.N > 0 {
 				l.say(0, c.source(source, name))
 				l.say(0, text.Count(t.N, "hit"), " through since ", c.clock(t.First))
 				return l
@@ -197,8 +197,8 @@ func (c Card) notStopped(name int) (l line) {
 }
 
 // totals are the busiest source, its share, and the course of all.
-func (c Card) totals(name int) (l line) {
-	a := c.Situation.Attack
+func (c drawing) totals(name int) (l line) {
+	a := c.Attack
 	top, ok := call.TopSource(a)
 	percent, known := topShare(a)
 	switch {
@@ -225,7 +225,7 @@ func (c Card) totals(name int) (l line) {
 }
 
 // source is an address, and whose it is or its country.
-func (c Card) source(s apiclient.Source, name int) text.Text {
+func (c drawing) source(s apiclient.Source, name int) text.Text {
 	whose, own := c.whose(s, name)
 	if own {
 		whose = "= " + whose
@@ -238,8 +238,8 @@ func (c Card) source(s apiclient.Source, name int) text.Text {
 }
 
 // alarm is the one thing to know beside the figures: that an exploit worked, that nothing can be read, or that no button helps.
-func (c Card) alarm(offered advice.Advice, done []mitigation) (l line) {
-	a := c.Situation.Attack
+func (c drawing) alarm(offered advice.Advice, done []mitigation) (l line) {
+	a := c.Attack
 	runbook := linkTo("runbook", c.Runbook, ": ")
 	switch {
 	case c.unreachable():
@@ -283,21 +283,21 @@ func lateness(d time.Duration) string {
 }
 
 // unreachable reports whether an outage keeps an active attack's figures from being refreshed.
-func (c Card) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
+func (c drawing) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
 
 // clock is a moment by the reader's clock, with its day where that isn't clear.
-func (c Card) clock(t time.Time) any {
+func (c drawing) clock(t time.Time) any {
 	switch {
 	case t.IsZero():
 		return "an unknown time"
-	case c.Situation.Now.Sub(t).Abs() >= sameDay:
+	case c.Now.Sub(t).Abs() >= sameDay:
 		return t
 	}
 	return text.Clock(t)
 }
 
-func (c Card) appName(limit int) string {
-	return text.Sanitize(c.Situation.Account.AppName(c.Situation.Attack.App), limit)
+func (c drawing) appName(limit int) string {
+	return text.Sanitize(c.Account.AppName(c.Attack.App), limit)
 }
 
 // typeName is an attack's type in words. A type that wafbot has no words for is cut.

@@ -28,12 +28,12 @@ func TestRenderAllocatesLittle(t *testing.T) {
 		if slices.Contains(full, name) {
 			most *= 3
 		}
-		Render(c) // what is made once
+		c.render() // what is made once
 		const times = 20
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range times {
-			Render(c)
+			c.render()
 		}
 		runtime.ReadMemStats(&after)
 		require.LessOrEqual(t, (after.TotalAlloc-before.TotalAlloc)/times, most, name)
@@ -45,19 +45,19 @@ func TestRenderAllocatesLittle(t *testing.T) {
 func BenchmarkRender(b *testing.B) {
 	all := situations()
 	names := slices.Sorted(maps.Keys(all))
-	golden := make([]Card, len(names))
+	golden := make([]drawing, len(names))
 	for i, name := range names {
 		golden[i] = all[name]
 	}
 	for _, of := range []struct {
 		name  string
-		cards []Card
-	}{{"incident", []Card{all["denied-and-patched"]}}, {"golden", golden}} {
+		cards []drawing
+	}{{"incident", []drawing{all["denied-and-patched"]}}, {"golden", golden}} {
 		b.Run(of.name, func(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
-				Render(of.cards[n%len(of.cards)])
+				of.cards[n%len(of.cards)].render()
 				n++
 			}
 			begun := time.Now()
@@ -70,7 +70,7 @@ func BenchmarkRender(b *testing.B) {
 }
 
 // careless is a card as one would write it first.
-func careless(c Card) Message {
+func careless(c drawing) Message {
 	s := c.Situation
 	a := s.Attack
 	var sources []string

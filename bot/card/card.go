@@ -3,7 +3,6 @@ package card
 
 import (
 	"strings"
-	"time"
 
 	"github.com/slack-go/slack"
 
@@ -11,32 +10,13 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Card is everything that a card shows.
-type Card struct {
-	Situation  call.Situation
-	Headline   headline.Headline
-	FiguresAt  time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
-	Course     []record.HitPoint
-	Outage     record.Outage // during which no figures can be read; zero: they can
-	Late       time.Duration // from when wafbot first found it worth a card to the card; 0: at once
-	Rare       bool          // older facts stood there because nobody acts on the card, and there are too few edits for all
-	StaleFor   time.Duration // how long the card showed older facts before this redraw; 0: not for long
-	Quiet      bool          // since Attack.Last
-	ConsoleURL string        // "": no link
-	Runbook    string        // address; "": none
-	Mention    string        // user or user group that the route mentions; "": none
-	QuietHours bool          // for which the route mentions no one
-	Reposted   bool          // it replaces a card that was deleted or can't be edited
-	Uneditable bool          // with Reposted: the former card still stands
-	Triage     record.Triage // owner, notes, verdict
-	Page       Page          // state of the route's pager
-
-	SharedChannel bool   // other accounts have cards in its channel, too
-	Delivery      string // delivery id, for the metadata
+// drawing is a card while it is drawn.
+type drawing struct {
+	call.Situation
+	Headline headline.Headline
 }
 
 // Message is what is posted.
@@ -53,12 +33,14 @@ func (m Message) Options() []slack.MsgOption {
 	}
 }
 
-// Render draws a card: what happens, what was done, what can be done.
-func Render(c Card) Message {
-	if c.Situation.Account == nil {
-		c.Situation.Account = &config.Account{}
+// Render draws an attack's card: what happens, what was done, what can be done.
+func Render(s call.Situation) Message { return drawing{s, headline.Of(s)}.render() }
+
+func (c drawing) render() Message {
+	if c.Account == nil {
+		c.Account = &config.Account{}
 	}
-	if c.Situation.Storm != nil {
+	if c.Storm != nil {
 		return c.storm()
 	}
 	offered := advice.Advise(c.Situation)
@@ -72,7 +54,7 @@ func Render(c Card) Message {
 }
 
 // message puts lines, small print and buttons together.
-func (c Card) message(lines []line, small line, notice string, buttons []*slack.ButtonBlockElement) Message {
+func (c drawing) message(lines []line, small line, notice string, buttons []*slack.ButtonBlockElement) Message {
 	var shown []text.Text
 	for _, l := range lines {
 		shown = append(shown, l.text())

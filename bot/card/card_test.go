@@ -62,21 +62,25 @@ func situation(a apiclient.Attack) call.Situation {
 	}
 }
 
-func incident() Card {
+func incident() drawing {
 	a := injection()
 	a.VulnID = "812"
-	return Card{
-		Situation: situation(a), FiguresAt: now.Add(-10 * time.Second), ConsoleURL: "https://console.example.com/attacks",
-		Runbook: "https://wiki.example.com/sqli", Mention: "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
-	}
+	s := situation(a)
+	s.FiguresAt, s.Account.ConsoleURL = now.Add(-10*time.Second), "https://console.example.com/attacks"
+	s.Runbook, s.Mention, s.Delivery = "https://wiki.example.com/sqli", "S0ONCALL", "0123456789abcdef0123456789abcdef"
+	return drawing{Situation: s}
 }
 
-func attackCard(change func(a *apiclient.Attack)) Card {
-	c := incident()
+// of is the card with another attack.
+func (c drawing) of(a apiclient.Attack) drawing {
+	c.ID, c.Attack = record.AttackID("acme", a.ID), a
+	return c
+}
+
+func attackCard(change func(a *apiclient.Attack)) drawing {
 	a := injection()
 	change(&a)
-	c.Situation = situation(a)
-	return c
+	return incident().of(a)
 }
 
 func anna() record.Actor {
@@ -113,8 +117,8 @@ func patched() record.Change {
 }
 
 // situations are the cards of the golden files.
-func situations() map[string]Card {
-	cards := map[string]Card{
+func situations() map[string]drawing {
+	cards := map[string]drawing{
 		"incident":    incident(),
 		"attack":      attackCard(func(*apiclient.Attack) {}),
 		"blocked":     attackCard(func(a *apiclient.Attack) { a.BlockStatus = "blocked" }),
@@ -129,74 +133,74 @@ func situations() map[string]Card {
 		"hostile":        hostile("*b* _i_ ~s~ `c` <!channel> <@U0ANN> <http://evil|x> @here :skull: \n> q &amp; \u202egnp.exe\xff"),
 	}
 	maps.Copy(cards, effectCards())
-	cards["nothing"] = Card{}
-	edit := func(name, from string, change func(c *Card)) {
+	cards["nothing"] = drawing{}
+	edit := func(name, from string, change func(c *drawing)) {
 		c := cards[from]
 		change(&c)
 		cards[name] = c
 	}
-	edit("unknown", "unknown", func(c *Card) { c.FiguresAt, c.Situation.ListsReadAt, c.Mention = time.Time{}, time.Time{}, "" })
-	edit("brute-force-paged", "brute-force", func(c *Card) { c.Page = Page{At: c.Situation.Now.Add(4 * time.Minute)} })
-	edit("quiet", "quiet", func(c *Card) {
+	edit("unknown", "unknown", func(c *drawing) { c.FiguresAt, c.Situation.ListsReadAt, c.Mention = time.Time{}, time.Time{}, "" })
+	edit("brute-force-paged", "brute-force", func(c *drawing) { c.Pager = call.PagerState{At: c.Situation.Now.Add(4 * time.Minute)} })
+	edit("quiet", "quiet", func(c *drawing) {
 		a := &c.Situation.Attack
 		c.Quiet, a.First, a.Last, c.Course = true, now.Add(-50*time.Minute), now.Add(-21*time.Minute), hitsOver(now.Add(-50*time.Minute), 0, 40, 200, 700, 1500, 1530, 1530)
 	})
-	edit("course", "incident", func(c *Card) {
+	edit("course", "incident", func(c *drawing) {
 		c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied(), patched()}
 		c.Course = hitsOver(now.Add(-6*time.Minute), 0, 60, 300, 900, 1480, 1530)
 	})
-	edit("course-and-ends", "course", func(c *Card) {
+	edit("course-and-ends", "course", func(c *drawing) {
 		ended, undone := denied(), patched()
 		ended.At, ended.Until = now.Add(-4*time.Minute), now.Add(-time.Minute)
 		undone.At, undone.State, undone.EndedAt = now.Add(-3*time.Minute), record.StateUndone, now.Add(-30*time.Second)
 		c.Situation.Changes = []record.Change{ended, undone}
 	})
-	edit("unreachable", "course", func(c *Card) {
+	edit("unreachable", "course", func(c *drawing) {
 		c.FiguresAt, c.Outage = now.Add(-6*time.Minute), record.Outage{From: now.Add(-5 * time.Minute), Why: "the service refuses the token"}
 		c.Course, c.Situation.Attack.First, c.Situation.Attack.Last = hitsOver(now.Add(-11*time.Minute), 0, 60, 300, 900, 1530), now.Add(-11*time.Minute), now.Add(-7*time.Minute)
 	})
-	edit("drawn-late", "course", func(c *Card) { c.StaleFor = 3*time.Minute + 20*time.Second })
-	edit("redrawn-rarely", "course", func(c *Card) { c.Rare, c.StaleFor = true, 34*time.Minute })
-	edit("posted-late", "attack", func(c *Card) { c.Late = 4*time.Minute + 20*time.Second })
-	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.QuietHours = "", true })
-	edit("reposted", "incident", func(c *Card) { c.Reposted = true })
-	edit("reposted-uneditable", "incident", func(c *Card) { c.Reposted, c.Uneditable = true, true })
+	edit("drawn-late", "course", func(c *drawing) { c.StaleFor = 3*time.Minute + 20*time.Second })
+	edit("redrawn-rarely", "course", func(c *drawing) { c.Rare, c.StaleFor = true, 34*time.Minute })
+	edit("posted-late", "attack", func(c *drawing) { c.Late = 4*time.Minute + 20*time.Second })
+	edit("quiet-hours", "attack", func(c *drawing) { c.Mention, c.QuietHours = "", true })
+	edit("reposted", "incident", func(c *drawing) { c.Reposted = true })
+	edit("reposted-uneditable", "incident", func(c *drawing) { c.Reposted, c.Uneditable = true, true })
 	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
-	edit("dry-run", "incident", func(c *Card) { c.Situation.Policy.Changes = config.ChangesDryRun })
-	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = config.ChangesOff })
-	edit("allowlisted", "incident", func(c *Card) {
+	edit("dry-run", "incident", func(c *drawing) { c.Situation.Policy.Changes = config.ChangesDryRun })
+	edit("changes-off", "incident", func(c *drawing) { c.Situation.Policy.Changes = config.ChangesOff })
+	edit("allowlisted", "incident", func(c *drawing) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
 	})
-	edit("shared-and-locked", "incident", func(c *Card) {
+	edit("shared-and-locked", "incident", func(c *drawing) {
 		c.Situation.Context = record.AccountContext{RulesLockedAt: now.Add(-time.Minute), Sources: map[netip.Addr]record.SourceActivity{
 			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4, Types: 3, Hours: 7}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
 		}}
 	})
-	edit("protected", "incident", func(c *Card) {
+	edit("protected", "incident", func(c *drawing) {
 		c.Situation.Policy = c.Situation.Policy.With([]record.Protected{{Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "branch office", By: anna()}})
 	})
-	edit("only-watches", "attack", func(c *Card) {
-		c.Situation.Account = &config.Account{Name: "acme", Applications: map[int]config.Application{4: {Name: "Legacy", CanBlock: new(bool)}}}
+	edit("only-watches", "attack", func(c *drawing) {
+		c.Situation.Account = &config.Account{Name: "acme", ConsoleURL: c.Account.ConsoleURL, Applications: map[int]config.Application{4: {Name: "Legacy", CanBlock: new(bool)}}}
 	})
-	edit("denied-and-patched", "incident", func(c *Card) {
+	edit("denied-and-patched", "incident", func(c *drawing) {
 		c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied(), patched()}
 	})
-	edit("changes-of-every-state", "incident", func(c *Card) { c.Triage, c.Situation.Changes = annasTriage(), everyState() })
+	edit("changes-of-every-state", "incident", func(c *drawing) { c.Triage, c.Situation.Changes = annasTriage(), everyState() })
 	edit("being-verified", "denied-and-patched", inDoubt)
-	edit("noted", "incident", func(c *Card) {
+	edit("noted", "incident", func(c *drawing) {
 		c.Triage = annasTriage()
 		c.Triage.Verdict = &record.Verdict{Is: "false_positive", By: anna(), At: now.Add(-time.Minute)}
 		c.Triage.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
 	})
-	edit("pages-later", "incident", func(c *Card) { c.Page.At = now.Add(2 * time.Minute) })
-	edit("paged", "incident", func(c *Card) { c.Page.PagedAt = now.Add(-time.Minute) })
-	edit("not-paged", "incident", func(c *Card) { c.Page.Fault = "it answers with status 503 <!channel>" })
-	edit("muted", "attack", func(c *Card) {
+	edit("pages-later", "incident", func(c *drawing) { c.Pager.At = now.Add(2 * time.Minute) })
+	edit("paged", "incident", func(c *drawing) { c.Pager.PagedAt = now.Add(-time.Minute) })
+	edit("not-paged", "incident", func(c *drawing) { c.Pager.Fault = "it answers with status 503 <!channel>" })
+	edit("muted", "attack", func(c *drawing) {
 		c.Situation.Context.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 	})
-	edit("false-positive", "denied-and-patched", func(c *Card) { c.Situation.Attack.State = "falsepositive" })
-	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
+	edit("false-positive", "denied-and-patched", func(c *drawing) { c.Situation.Attack.State = "falsepositive" })
+	edit("many-changes", "changes-of-every-state", func(c *drawing) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
 	maps.Copy(cards, storms())
 	maps.Copy(cards, stateCards())
 	for name, c := range cards {
@@ -206,7 +210,7 @@ func situations() map[string]Card {
 }
 
 // headed is a card whose changes are for its attack, with the headline that follows from what it shows, unless it has one.
-func headed(c Card) Card {
+func headed(c drawing) drawing {
 	s := &c.Situation
 	for i := range s.Changes {
 		s.Changes[i].AttackID = s.ID
@@ -215,7 +219,7 @@ func headed(c Card) Card {
 		s.AccountChanges = append(slices.Clone(s.Changes), s.AccountChanges...)
 	}
 	if c.Headline.State == "" {
-		c.Headline = headline.Of(headline.Facts{Situation: c.Situation, Quiet: c.Quiet, Outage: c.Outage, Triage: c.Triage})
+		c.Headline = headline.Of(c.Situation)
 	}
 	return c
 }
@@ -274,7 +278,7 @@ func everyState() []record.Change {
 }
 
 // inDoubt has the card show a patch that was sent a short while ago, a denial of which wafbot has given up finding out, and one whose undo was sent.
-func inDoubt(c *Card) {
+func inDoubt(c *drawing) {
 	patch, unknown, denial := patched(), denying("198.51.100.4"), denying("203.0.113.7")
 	patch.State, patch.Steps[0].Done, patch.Steps[0].SentAt = record.StateBegun, false, now.Add(-20*time.Second)
 	unknown.ID, unknown.State, unknown.Does, unknown.Fault = "cunknown1", record.StateBegun, "Deny 198.51.100.4 everywhere for 4 h", "the service does not answer"
@@ -296,14 +300,14 @@ func manyChanges(n int) []record.Change {
 }
 
 // hostile is a card on which everything that an attacker or another user can write is the text.
-func hostile(text string) Card {
+func hostile(text string) drawing {
 	a := injection()
 	a.VulnID = text
 	a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.BlockStatus = text, text, text, text, text, text, text
 	a.Sources[0].Country, a.Sources[1].Country, a.Sources[1].IP = text, text, a.Sources[1].IP.Unmap()
-	c := Card{
-		Situation: situation(a), FiguresAt: now, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Triage: hostileTriage(text),
-	}
+	c := incident().of(a)
+	c.FiguresAt, c.Runbook, c.Mention, c.Delivery, c.Triage = now, "https://wiki.example.com/"+text, text, text, hostileTriage(text)
+	c.Account.ConsoleURL = "https://console.example.com/?" + text
 	s := &c.Situation
 	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]config.Application{4: {Name: text}}
 	s.Policy.Sources = named(text, "198.51.100.0/24")
@@ -322,7 +326,7 @@ func TestRenderGolden(t *testing.T) {
 	messages := map[string]Message{}
 	var read strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(situations())) {
-		messages[name] = Render(situations()[name])
+		messages[name] = situations()[name].render()
 		fmt.Fprintf(&read, "--- %s\n%s\n", name, seenAs(messages[name]))
 	}
 	golden(t, filepath.Join("testdata", "cards.txt"), read.String())

@@ -27,8 +27,8 @@ func denying(sources ...string) record.Change {
 func earlier(d time.Duration) time.Time { return now.Add(-d) }
 
 // effectCards are cards on which something was done, by what was seen of it.
-func effectCards() map[string]Card {
-	cards := map[string]Card{}
+func effectCards() map[string]drawing {
+	cards := map[string]drawing{}
 	add := func(name string, ch record.Change, e record.Efficacy, change func(s *call.Situation)) {
 		c := attackCard(func(*apiclient.Attack) {})
 		c.Situation.Changes, c.Situation.Efficacy = []record.Change{ch}, map[string]record.Efficacy{ch.ID: e}
@@ -124,11 +124,11 @@ func TestWhatIsOverShowsNothingPendingOfOthers(t *testing.T) {
 	s.AccountChanges = []record.Change{ch}
 	for goesOn, want := range map[bool]int{true: 1, false: 0} {
 		s.GoesOn = goesOn
-		require.Len(t, Card{Situation: s}.done(), want)
+		require.Len(t, drawing{Situation: s}.done(), want)
 	}
 	ch.AttackID = s.ID
 	s.Changes, s.AccountChanges = []record.Change{ch}, []record.Change{ch}
-	require.Len(t, Card{Situation: s}.done(), 1, "its own is drawn again when it is judged")
+	require.Len(t, drawing{Situation: s}.done(), 1, "its own is drawn again when it is judged")
 	s.Changes, s.Efficacy = nil, map[string]record.Efficacy{ch.ID: {Finding: record.Working}}
-	require.Len(t, Card{Situation: s}.done(), 1, "what was seen stays")
+	require.Len(t, drawing{Situation: s}.done(), 1, "what was seen stays")
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // generated is a card of a situation that may occur, with names as long as they may be.
-func generated(t *rapid.T) Card {
+func generated(t *rapid.T) drawing {
 	long := rapid.SampledFrom([]string{"", "a", "Shop", "<!channel> *x*", strings.Repeat("very-long/", 12), strings.Repeat("日本", 60)})
 	maybe := func(what string) bool { return rapid.Bool().Draw(t, what) }
 	rarely := func(what string) bool { return rapid.IntRange(0, 9).Draw(t, what) == 9 } // rapid draws small numbers more often
@@ -41,11 +41,10 @@ func generated(t *rapid.T) Card {
 	}
 	a.SourceCount = known(int64(len(a.Sources)) + rapid.Int64Range(0, 4000).Draw(t, "more sources"))
 	a.Hits = apiclient.Figure{N: rapid.Int64Range(0, 1_000_000_000).Draw(t, "hits"), Known: maybe("hits are known")}
-	c := incident()
-	c.Situation = situation(a)
+	c := incident().of(a)
 	s := &c.Situation
 	account := rapid.SampledFrom([]string{"acme", "acme-production-europe-west"}).Draw(t, "account")
-	s.Account = &config.Account{Name: account, Applications: map[int]config.Application{4: {Name: long.Draw(t, "application"), CanBlock: new(!rarely("can't block"))}}}
+	s.Account = &config.Account{Name: account, ConsoleURL: s.Account.ConsoleURL, Applications: map[int]config.Application{4: {Name: long.Draw(t, "application"), CanBlock: new(!rarely("can't block"))}}}
 	s.Policy.Changes = rapid.SampledFrom([]string{config.ChangesOn, config.ChangesOn, config.ChangesDryRun, config.ChangesOff}).Draw(t, "changes")
 	for i, source := range a.Sources {
 		list := rapid.SampledFrom([]string{"", "", apiclient.ListDeny, apiclient.ListAllow}).Draw(t, "list")
@@ -92,7 +91,7 @@ func generated(t *rapid.T) Card {
 	if maybe("late") {
 		c.Late, c.StaleFor, c.Rare = 5*time.Minute, 3*time.Minute, maybe("rare")
 	}
-	c.Page.Fault = long.Draw(t, "pager")
+	c.Pager.Fault = long.Draw(t, "pager")
 	c = headed(c)
 	if maybe("stopped") && !c.Quiet && c.Outage.From.IsZero() && c.Triage.Verdict == nil {
 		c.Headline.State = rapid.SampledFrom([]headline.State{headline.Mitigated, headline.Quiet}).Draw(t, "state")
@@ -102,7 +101,7 @@ func generated(t *rapid.T) Card {
 }
 
 // generatedChange is a denial of one of the card's sources, or a patch.
-func generatedChange(t *rapid.T, c Card, i int) record.Change {
+func generatedChange(t *rapid.T, c drawing, i int) record.Change {
 	ch, a := patched(), c.Situation.Attack
 	if len(a.Sources) > 0 && rapid.Bool().Draw(t, "deny") {
 		ch = denied()
@@ -128,7 +127,7 @@ func TestGeneratedCards(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := generated(t)
-		m := Render(c)
+		m := c.render()
 		requireShort(t, "generated", limitsOf("generated", c), m)
 		for _, b := range buttonsOf(m.Blocks) {
 			requireHelps(t, c, b.Value)
@@ -138,7 +137,7 @@ func TestGeneratedCards(t *testing.T) {
 }
 
 // requireHelps fails for a button whose measure can't help.
-func requireHelps(t require.TestingT, c Card, line string) {
+func requireHelps(t require.TestingT, c drawing, line string) {
 	s := c.Situation
 	verb, rest, _ := strings.Cut(line, " ")
 	if !slices.Contains([]string{"deny", "patch", "mode"}, verb) {
@@ -167,7 +166,7 @@ func requireHelps(t require.TestingT, c Card, line string) {
 }
 
 // requireConsistent fails for a card that says what its headline denies.
-func requireConsistent(t require.TestingT, c Card, seen string) {
+func requireConsistent(t require.TestingT, c drawing, seen string) {
 	first, below, _ := strings.Cut(seen, "\n")
 	_, state := c.state()
 	require.Contains(t, first, state.String())

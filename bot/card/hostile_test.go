@@ -54,7 +54,7 @@ func hostileDrawn(words string) map[string]func() []any {
 	ch := hostileChange(words)
 	event := record.Event{ID: words, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}}
 	return map[string]func() []any{
-		"Render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
+		"Render": func() []any { return []any{Render(c.Situation), Render(hostileStorm(words).Situation)} },
 		"MoreView": func() []any {
 			return drawn(MoreView(describe.Attack(c.Situation.Account, attack, now), append(advice.More(c.Situation), advice.Group{Title: words, Do: buttons}), text.New(words), ViewMeta{Account: "acme"}))
 		},
@@ -145,6 +145,7 @@ var partsOfOthers = map[string]string{
 	"renderLines":   "the blocks of Lines",
 	"storm":         "Render of a storm",
 	"message":       "a part of Render",
+	"render":        "Render with its headline",
 	"write":         "a part of partsMessage and Home",
 	"WithoutFacts":  "a message with less metadata",
 	"WithDelivery":  "a message with its delivery",

@@ -67,10 +67,10 @@ func attackMeta(account, id string, a apiclient.Attack) map[string]any {
 }
 
 // metadata is what a card's message carries, so that it can be found and its state rebuilt.
-func (c Card) metadata() slack.SlackMetadata {
-	payload := attackMeta(c.Situation.Account.Name, c.Situation.ID, c.Situation.Attack)
-	if c.Situation.Severity != "" {
-		payload["severity"] = string(c.Situation.Severity)
+func (c drawing) metadata() slack.SlackMetadata {
+	payload := attackMeta(c.Account.Name, c.ID, c.Attack)
+	if c.Severity != "" {
+		payload["severity"] = string(c.Severity)
 	}
 	payload["quiet"], payload["delivery"] = c.Quiet, text.Sanitize(c.Delivery, maxMeta)
 	if c.Mention != "" {

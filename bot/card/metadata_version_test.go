@@ -9,7 +9,7 @@ import (
 // What an older wafbot posted may mean something else by the same words.
 func TestACardOfAnotherVersionIsNotRead(t *testing.T) {
 	t.Parallel()
-	payload := Render(situations()["attack"]).Metadata.EventPayload
+	payload := situations()["attack"].render().Metadata.EventPayload
 	_, _, ok := ReadAttack("acme", payload)
 	require.True(t, ok)
 	payload["version"] = "1"

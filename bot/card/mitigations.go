@@ -45,7 +45,7 @@ func madeBy(m record.Mitigation) string {
 }
 
 // done are the mitigations of the attack, what isn't settled or was lost first.
-func (c Card) done() (all []mitigation) {
+func (c drawing) done() (all []mitigation) {
 	s := c.Situation
 	for _, ch := range slices.Backward(s.Changes) {
 		m := mitigation{does: text.Sanitize(efficacy.Does(s, ch), maxDoes), by: text.Sanitize(ch.Actor.Name, maxName)}
@@ -125,7 +125,7 @@ func seen(s call.Situation, m record.Mitigation) (sign, says string) {
 }
 
 // mitigations are the lines of what was done, at most so many.
-func (c Card) mitigations(offered advice.Advice, done []mitigation, most int) (lines []line) {
+func (c drawing) mitigations(offered advice.Advice, done []mitigation, most int) (lines []line) {
 	for i, m := range done[:min(most, len(done))] {
 		var l line
 		l.say(0, m.sign, " ", m.does)

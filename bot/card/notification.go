@@ -34,8 +34,8 @@ const (
 var brevities = []brevity{{maxNoticeName, detailWhose}, {20, detailWhose}, {20, detailHits}, {12, detailHits}, {12, detailShare}, {8, detailLeast}}
 
 // notice is a card's notification: all that a locked phone shows. Hostile text stands last, because the end is cut.
-func (c Card) notice() string {
-	a := c.Situation.Attack
+func (c drawing) notice() string {
+	a := c.Attack
 	path := a.Path
 	if path == apiclient.SeveralPaths {
 		path = "several paths"
@@ -56,18 +56,18 @@ func (c Card) notice() string {
 }
 
 // noticeLead is what matters most: whether it is blocked, and how severe it is.
-func (c Card) noticeLead() string {
+func (c drawing) noticeLead() string {
 	_, state := c.state()
 	lead := state.String() + ", " + string(c.Headline.Severity) + " " + kindOf(c.Headline)
 	if c.SharedChannel {
-		lead = text.Sanitize(c.Situation.Account.Name, maxNoticeName) + ": " + lead
+		lead = text.Sanitize(c.Account.Name, maxNoticeName) + ": " + lead
 	}
 	return lead
 }
 
 // noticeSources are the sources.
-func (c Card) noticeSources(b brevity) string {
-	a := c.Situation.Attack
+func (c drawing) noticeSources(b brevity) string {
+	a := c.Attack
 	top, ok := call.TopSource(a)
 	percent, known := topShare(a)
 	switch {
@@ -92,8 +92,8 @@ func (c Card) noticeSources(b brevity) string {
 }
 
 // whose is the name of a source that is the customer's own, or else its country; "": unknown.
-func (c Card) whose(s apiclient.Source, limit int) (whose string, own bool) {
-	if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
+func (c drawing) whose(s apiclient.Source, limit int) (whose string, own bool) {
+	if own, ok := c.Policy.SourceOf(s.IP); ok {
 		return text.Sanitize(own.Name, limit), true
 	}
 	return text.Sanitize(s.Country, maxCountry), false

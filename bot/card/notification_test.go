@@ -21,10 +21,10 @@ import (
 )
 
 // shapes are attacks of many shapes, and what people did about them, as far as a notification says it.
-func shapes() map[string]Card {
-	cards := map[string]Card{}
+func shapes() map[string]drawing {
+	cards := map[string]drawing{}
 	attack := func(name string, change func(a *apiclient.Attack)) { cards[name] = attackCard(change) }
-	card := func(name string, change func(c *Card)) {
+	card := func(name string, change func(c *drawing)) {
 		c := incident()
 		change(&c)
 		cards[name] = c
@@ -51,7 +51,7 @@ func shapes() map[string]Card {
 	attack("IPv6, no country", func(a *apiclient.Attack) { a.Sources[0].IP, a.Sources[0].Country = wide, "" })
 	attack("hostile country", func(a *apiclient.Attack) { a.Sources[0].Country = "<!channel>" })
 	attack("own CDN on top", func(a *apiclient.Attack) { a.Sources[0].IP = netip.MustParseAddr("192.0.2.10") })
-	card("likely a proxy", func(c *Card) {
+	card("likely a proxy", func(c *drawing) {
 		c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4, Types: 3, Hours: 7}}
 	})
 	attack("hits unknown", func(a *apiclient.Attack) { a.Hits = apiclient.Figure{} })
@@ -66,24 +66,24 @@ func shapes() map[string]Card {
 	attack("default application", func(a *apiclient.Attack) { a.App = known(apiclient.DefaultApp) })
 	attack("application unknown", func(a *apiclient.Attack) { a.App = apiclient.Figure{} })
 	attack("application without a name", func(a *apiclient.Attack) { a.App = known(99) })
-	card("everything long", func(c *Card) {
+	card("everything long", func(c *drawing) {
 		a := &c.Situation.Attack
 		a.Sources[0].IP, a.Type, a.BlockStatus = wide, "mass_assignment_of_attributes_in_json", "Partially Blocked"
 		c.Situation.Account.Applications = map[int]config.Application{4: {Name: "Customer portal of the northern region"}}
 		c.Situation.Policy.Sources = named("pen test of the northern region", "2001:db8::/32")
 		c.Triage.Owner, c.Late, c.Quiet = &record.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
 	})
-	for name, change := range map[string]func(c *Card){
-		"acknowledged": func(c *Card) { c.Triage = annasTriage() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasTriage(), true },
-		"notified late": func(c *Card) { c.Late = 4 * time.Minute },
-		"dry-run":       func(c *Card) { c.Situation.Policy.Changes = config.ChangesDryRun },
-		"no changes":    func(c *Card) { c.Situation.Policy.Changes = config.ChangesOff },
-		"denied":        func(c *Card) { c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied()} },
-		"muted": func(c *Card) {
+	for name, change := range map[string]func(c *drawing){
+		"acknowledged": func(c *drawing) { c.Triage = annasTriage() }, "quiet": func(c *drawing) { c.Quiet = true }, "quiet, claimed": func(c *drawing) { c.Triage, c.Quiet = annasTriage(), true },
+		"notified late": func(c *drawing) { c.Late = 4 * time.Minute },
+		"dry-run":       func(c *drawing) { c.Situation.Policy.Changes = config.ChangesDryRun },
+		"no changes":    func(c *drawing) { c.Situation.Policy.Changes = config.ChangesOff },
+		"denied":        func(c *drawing) { c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied()} },
+		"muted": func(c *drawing) {
 			c.Situation.Attack.VulnID = ""
 			c.Situation.Context.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 		},
-		"owner of odd name": func(c *Card) { c.Triage.Owner = &record.Owner{ID: "U0ODD", Name: "<!channel> *x*"} },
+		"owner of odd name": func(c *drawing) { c.Triage.Owner = &record.Owner{ID: "U0ODD", Name: "<!channel> *x*"} },
 	} {
 		card(name, change)
 	}
@@ -97,7 +97,7 @@ func TestNotices(t *testing.T) {
 	var notices strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(cards)) {
 		c := headed(cards[name])
-		text := Render(c).Text
+		text := c.render().Text
 		fmt.Fprintf(&notices, "%s\n    %s\n", name, text)
 		requireHarmless(t, text)
 		plain := strings.ReplaceAll(html.UnescapeString(text), "`", "")

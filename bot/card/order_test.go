@@ -23,7 +23,7 @@ func shutOut(of string) apiclient.IPRule {
 }
 
 // ownDenied has a user deny the own CDN.
-func ownDenied(c *Card) {
+func ownDenied(c *drawing) {
 	c.Situation.Entries = append(c.Situation.Entries, shutOut("192.0.2.0/24"))
 	c.Situation.Others = efficacy.Others(c.Situation, 0)
 }
@@ -34,7 +34,7 @@ func TestWhatIsOwnAndDeniedStandsFirst(t *testing.T) {
 	for _, name := range []string{"own-cdn-denied", "storm-own-cdn-denied"} {
 		cards := situations()
 		maps.Copy(cards, storms())
-		m := Render(cards[name])
+		m := cards[name].render()
 		require.Contains(t, m.Blocks[0].(*slack.SectionBlock).Text.Text, "*our CDN IS DENIED* until", name)
 		require.Equal(t, "End deny of our CDN", labelsOf(m)[0], name)
 		require.Equal(t, "remove 4711 account=acme attack="+cards[name].Situation.ID, buttonsOf(m.Blocks)[0].Value, name)
@@ -42,8 +42,8 @@ func TestWhatIsOwnAndDeniedStandsFirst(t *testing.T) {
 	}
 	off := situations()["own-cdn-denied"]
 	off.Situation.Policy.Changes = config.ChangesOff
-	require.NotContains(t, labelsOf(Render(off)), "End deny of our CDN")
-	require.Contains(t, Render(off).plain("/waf"), "in the service's console")
+	require.NotContains(t, labelsOf(off.render()), "End deny of our CDN")
+	require.Contains(t, off.render().plain("/waf"), "in the service's console")
 }
 
 func labelsOf(m Message) (all []string) {

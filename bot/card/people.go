@@ -15,12 +15,12 @@ import (
 )
 
 // people are who is on it, whom it mentions and pages, and what people found.
-func (c Card) people(done []mitigation, name int, runbook bool) (l line) {
+func (c drawing) people(done []mitigation, name int, runbook bool) (l line) {
 	l.say(0, c.whoIsOnIt(name))
 	if c.QuietHours && c.Triage.Owner == nil {
 		l.say(spareWords, "quiet hours: no one mentioned")
 	}
-	l.say(spareWords, c.Page.text(c.clock))
+	l.say(spareWords, pagerText(c.Pager, c.clock))
 	if m, muted := c.muted(); muted {
 		l.say(0, text.Bold("muted"), " until ", c.clock(m.Until), ", ", text.Sanitize(m.By.Name, name))
 	}
@@ -30,7 +30,7 @@ func (c Card) people(done []mitigation, name int, runbook bool) (l line) {
 	if c.Headline.Incident && (len(done) > 0 || c.Triage.Verdict != nil) && !c.is(headline.FalsePositive, headline.Test) {
 		vuln := text.Text(nil)
 		if c.is(headline.Ended) {
-			vuln = text.New(" (vulnerability ", text.Code(text.Sanitize(c.Situation.Attack.VulnID, maxVulnID)), ")")
+			vuln = text.New(" (vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, maxVulnID)), ")")
 		}
 		l.say(spareWords, "WAF reported an exploit", vuln, ": check for compromise")
 	}
@@ -43,24 +43,24 @@ func (c Card) people(done []mitigation, name int, runbook bool) (l line) {
 	if runbook {
 		l.say(spareLinks, linkTo("runbook", c.Runbook, ""))
 	}
-	l.say(spareLinks, linkTo("console", c.ConsoleURL, ""))
+	l.say(spareLinks, linkTo("console", c.Account.ConsoleURL, ""))
 	return l
 }
 
-func (c Card) muted() (record.Mute, bool) {
-	return policy.Muted(c.Situation.Context.Mutes, c.Situation.Attack, c.Situation.Now)
+func (c drawing) muted() (record.Mute, bool) {
+	return policy.Muted(c.Context.Mutes, c.Attack, c.Now)
 }
 
 // lately is how long it is said who acted.
 const lately = 15 * time.Minute
 
 // actedLately is who changed something for the attack, and isn't its owner.
-func actedLately(c Card) string {
+func actedLately(c drawing) string {
 	var names []string
-	for _, ch := range c.Situation.Changes {
+	for _, ch := range c.Changes {
 		name := text.Sanitize(ch.Actor.Name, maxName)
 		owner := c.Triage.Owner != nil && c.Triage.Owner.Is(ch.Actor)
-		if !owner && ch.Actor.Via != record.ViaClock && c.Situation.Now.Sub(ch.At) < lately && !slices.Contains(names, name) {
+		if !owner && ch.Actor.Via != record.ViaClock && c.Now.Sub(ch.At) < lately && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -68,7 +68,7 @@ func actedLately(c Card) string {
 }
 
 // whoIsOnIt is the owner, or that there is none, and whom the card mentions.
-func (c Card) whoIsOnIt(name int) text.Text {
+func (c drawing) whoIsOnIt(name int) text.Text {
 	var l line
 	calls := Recipient(c.Triage.Owner, c.Mention, c.QuietHours || c.Reposted)
 	switch o := c.Triage.Owner; {
@@ -86,7 +86,7 @@ func (c Card) whoIsOnIt(name int) text.Text {
 }
 
 // smallPrint is where the card comes from: its id, the age of its figures, the mode.
-func (c Card) smallPrint() (l line) {
+func (c drawing) smallPrint() (l line) {
 	s := c.Situation
 	if advice.DryRun(s) {
 		l.say(0, text.Bold("DRY RUN"))
@@ -128,15 +128,8 @@ func modeRule(s call.Situation) string {
 	return text.Sanitize(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), maxPart)
 }
 
-// Page is the state of a route's pager. At most one of its times is set.
-type Page struct {
-	At      time.Time // it is called then, unless acknowledged before; zero: it isn't
-	PagedAt time.Time // it was called, and the attack is still unacknowledged; zero: it wasn't
-	Fault   string    // why it can't be called
-}
-
-// text says when someone is paged, or was, with moments as clock shows them.
-func (p Page) text(clock func(time.Time) any) text.Text {
+// pagerText says when someone is paged, or was, with moments as clock shows them.
+func pagerText(p call.PagerState, clock func(time.Time) any) text.Text {
 	switch {
 	case !p.At.IsZero():
 		return text.New("pages at ", clock(p.At))

@@ -21,7 +21,7 @@ import (
 
 func TestRenderOfNothing(t *testing.T) {
 	t.Parallel()
-	msg := Render(Card{})
+	msg := drawing{}.render()
 	requireFits(t, msg)
 	require.Contains(t, strings.Join(markupOf(t, msg.Blocks), "\n"), "unknown hits")
 }
@@ -34,7 +34,7 @@ func TestACardOfVeryMuch(t *testing.T) {
 		for range 500 { // more are cut all the same
 			c.Situation.Attack.Sources = append(c.Situation.Attack.Sources, apiclient.Source{IP: netip.MustParseAddr("2001:db8::1"), Hits: known(math.MaxInt64), Country: text})
 		}
-		msg := Render(c)
+		msg := c.render()
 		requireFits(t, msg)
 	}
 }
@@ -45,7 +45,7 @@ func TestCardButtonsCarryTheirLines(t *testing.T) {
 	c.Situation.Changes = []record.Change{patched()}
 	c.Situation.Attack.App = known(apiclient.DefaultApp)
 	lines := map[string]string{}
-	for _, b := range buttonsOf(Render(c).Blocks) {
+	for _, b := range buttonsOf(c.render().Blocks) {
 		kind, _, _ := strings.Cut(b.ActionID, ":")
 		if kind == ActionDo {
 			line, err := grammar.Parse(b.Value)
@@ -73,7 +73,7 @@ func TestTooLongForAButton(t *testing.T) {
 	t.Parallel()
 	c := incident()
 	c.Situation.Account.Name = strings.Repeat("x", maxValue)
-	msg := Render(c)
+	msg := c.render()
 	requireFits(t, msg)
 	for _, b := range buttonsOf(msg.Blocks) {
 		require.Equal(t, ActionLink+":", b.ActionID[:len(ActionLink)+1])
@@ -93,7 +93,7 @@ func TestNotificationIsShort(t *testing.T) {
 	t.Parallel()
 	for name, c := range situations() {
 		if !strings.HasSuffix(name, "hostile") { // what formats gets back-quotes
-			require.LessOrEqual(t, length(Render(c).Text), maxNotice, name)
+			require.LessOrEqual(t, length(c.render().Text), maxNotice, name)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestNotificationIsShort(t *testing.T) {
 func TestRenderIsPure(t *testing.T) {
 	t.Parallel()
 	for name, c := range situations() {
-		require.Equal(t, Render(c), Render(c), name)
+		require.Equal(t, c.render(), c.render(), name)
 	}
 }
 
@@ -147,7 +147,7 @@ func FuzzRender(f *testing.F) {
 				s.Storm.Ended, s.Storm.CaughtUp = now, true
 			}
 		}
-		msg := Render(c)
+		msg := c.render()
 		requireFits(t, msg)
 		requireHarmless(t, msg.Text)
 		for _, markup := range markupOf(t, msg.Blocks) {
@@ -160,7 +160,7 @@ func FuzzRender(f *testing.F) {
 }
 
 // requireHarmlessViews holds what opens from a card to what Slack takes and shows.
-func requireHarmlessViews(t *testing.T, c Card, text string) {
+func requireHarmlessViews(t *testing.T, c drawing, text string) {
 	t.Helper()
 	s := c.Situation
 	more, tooLong := MoreView(headline.Line(s, c.Headline), advice.More(s), nil, ViewMeta{Account: text})

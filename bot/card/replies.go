@@ -47,7 +47,7 @@ func Worse(a *config.Account, n record.Event) Message {
 		hits, describe.Figure(c.Attack.SourceCount, "source"), describe.Where(c.Attack)) // hostile text stands last
 	if s := c.Storm; s != nil {
 		situation := call.Situation{Account: a, ID: id, Attack: c.Attack, Storm: s, Now: n.At}
-		h := headline.Of(headline.Facts{Situation: situation})
+		h := headline.Of(situation)
 		state := headline.StormState(h.State, *s)
 		what, about = text.Lead("The storm "+turn+": ", state, ", ", hits), headline.Line(situation, h)
 		notice = fmt.Sprintf("Storm %s: %s on %s, %s", turn, state, text.Sanitize(describe.Applications(*s, a), 40), hits)

@@ -31,7 +31,7 @@ type limits struct {
 }
 
 // limitsOf are those of a golden card.
-func limitsOf(name string, c Card) limits {
+func limitsOf(name string, c drawing) limits {
 	switch {
 	case len(c.done()) > 0, c.Triage.Verdict != nil:
 		return limits{480, 16, 9}
@@ -44,16 +44,16 @@ func limitsOf(name string, c Card) limits {
 }
 
 // limited are the golden cards but for those of hostile text, which may be as wide as it likes.
-func limited() map[string]Card {
+func limited() map[string]drawing {
 	cards := situations()
-	maps.DeleteFunc(cards, func(name string, _ Card) bool { return strings.HasSuffix(name, "hostile") })
+	maps.DeleteFunc(cards, func(name string, _ drawing) bool { return strings.HasSuffix(name, "hostile") })
 	return cards
 }
 
 func TestCardsAreShort(t *testing.T) {
 	t.Parallel()
 	for name, c := range limited() {
-		requireShort(t, name, limitsOf(name, c), Render(c))
+		requireShort(t, name, limitsOf(name, c), c.render())
 	}
 }
 
@@ -77,7 +77,7 @@ func TestTheLongestCardsAreShort(t *testing.T) {
 			c.Triage.Owner.Name = long
 			c = headed(c)
 			s.Now = now.AddDate(0, 1, 0)
-			requireShort(t, "longest", limitsOf("longest", c), Render(c))
+			requireShort(t, "longest", limitsOf("longest", c), c.render())
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestCardsTakeFewRows(t *testing.T) {
 		var page strings.Builder
 		fmt.Fprintf(&page, "<style>%s article { width: %dpx; }</style>", slackCSS, width)
 		for _, name := range slices.Sorted(maps.Keys(cards)) {
-			fmt.Fprintf(&page, `<article id="%s">%s</article>`, name, htmlOf(Render(cards[name])))
+			fmt.Fprintf(&page, `<article id="%s">%s</article>`, name, htmlOf(cards[name].render()))
 		}
 		for name, rows := range measured(t, page.String()) {
 			most := limitsOf(name, cards[name])

@@ -18,15 +18,15 @@ import (
 )
 
 // stateCards are a card of each headline, and of each situation that a person meets.
-func stateCards() map[string]Card {
-	cards := map[string]Card{}
-	add := func(name string, from Card, change func(c *Card)) {
+func stateCards() map[string]drawing {
+	cards := map[string]drawing{}
+	add := func(name string, from drawing, change func(c *drawing)) {
 		change(&from)
 		cards["state-"+name] = from
 	}
 	attack, since := attackCard(func(*apiclient.Attack) {}), now.Add(-4*time.Minute)
-	is := func(state headline.State, since time.Time) func(c *Card) {
-		return func(c *Card) {
+	is := func(state headline.State, since time.Time) func(c *drawing) {
+		return func(c *drawing) {
 			c.Headline = headed(*c).Headline
 			c.Headline.State, c.Headline.Since = state, since
 		}
@@ -41,20 +41,20 @@ func stateCards() map[string]Card {
 	reviewed.Triage = annasTriage()
 	reviewed.Triage.Verdict = &record.Verdict{Is: "real", By: anna(), At: now.Add(-time.Minute)}
 	add("incident-ended-reviewed", reviewed, is(headline.Ended, since))
-	add("resumed", incident(), func(c *Card) {
+	add("resumed", incident(), func(c *drawing) {
 		is(headline.NotBlocked, time.Time{})(c)
 		c.Headline.Resumed = since
 	})
-	add("unreachable", incident(), func(c *Card) {
+	add("unreachable", incident(), func(c *drawing) {
 		c.Outage = record.Outage{From: since, Why: "the service can't be reached"}
 		is(headline.Unknown, since)(c)
 		c.Headline.Was = headline.NotBlocked
 	})
-	add("stopped", incident(), func(c *Card) {
+	add("stopped", incident(), func(c *drawing) {
 		stoppedBoth(c)
 		is(headline.Mitigated, since)(c)
 	})
-	add("console-country", attack, func(c *Card) {
+	add("console-country", attack, func(c *drawing) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 9, List: apiclient.ListDeny, Kind: apiclient.KindCountry, Values: []string{"FR"}, Apps: []int{apiclient.AllApps}, Author: "rob"}}
 		c.Situation.Attack.Sources, c.Situation.Attack.SourceCount = c.Situation.Attack.Sources[:1], known(1)
 		c.Situation.Attack.Last = since
@@ -62,25 +62,25 @@ func stateCards() map[string]Card {
 		c.Situation.Others = efficacy.Others(c.Situation, 0)
 		is(headline.Mitigated, since)(c)
 	})
-	add("deny-not-working", incident(), func(c *Card) {
+	add("deny-not-working", incident(), func(c *drawing) {
 		stoppedBoth(c)
 		c.Situation.Changes, c.Situation.Rules = c.Situation.Changes[:1], c.Situation.Rules[:1]
 		through := record.Tally{N: 40, First: now.Add(-3 * time.Minute), Last: now}
 		c.Situation.Efficacy = map[string]record.Efficacy{denied().ID: {Finding: record.NotWorking, Parts: map[string]record.Traffic{"203.0.113.7": {Through: through}}}}
 	})
-	add("next-source", incident(), func(c *Card) {
+	add("next-source", incident(), func(c *drawing) {
 		stoppedBoth(c)
 		c.Situation.Changes, c.Situation.Rules = c.Situation.Changes[:1], c.Situation.Rules[:1]
 		c.Situation.Changes[0].Observed = &record.Observation{Attack: injection()}
 		a := &c.Situation.Attack
 		a.Hits, a.Sources[1].Hits = known(1930), known(297)
 	})
-	add("shared-channel", incident(), func(c *Card) { c.SharedChannel = true })
+	add("shared-channel", incident(), func(c *drawing) { c.SharedChannel = true })
 	return cards
 }
 
 // stoppedBoth has Anna deny the source and patch the hole, both seen to work.
-func stoppedBoth(c *Card) {
+func stoppedBoth(c *drawing) {
 	c.Triage = annasTriage()
 	deny, patch := denied(), patched()
 	s := &c.Situation

@@ -23,7 +23,7 @@ const (
 )
 
 // storm draws a storm's card. All that it counts is in the answer to its id's line.
-func (c Card) storm() Message {
+func (c drawing) storm() Message {
 	offered, done := advice.Advise(c.Situation), c.done()
 	lines := slices.Concat([]line{c.stormHeadline()}, deniedOwn(offered), []line{c.stormExtent()}, c.stormSources(offered),
 		c.mitigations(offered, done, maxStormMitigations), []line{c.people(done, maxName, true), c.smallPrint()})
@@ -36,9 +36,9 @@ func (c Card) storm() Message {
 	return c.message(lines[:len(lines)-1], lines[len(lines)-1], c.stormNotice(), c.stormButtons(&maker, offered))
 }
 
-func (c Card) stormHeadline() (l line) {
+func (c drawing) stormHeadline() (l line) {
 	h := c.Headline
-	label := text.New(signs[cmp.Or(h.State, headline.Unknown)], " ", text.Bold(headline.StormState(h.State, *c.Situation.Storm)))
+	label := text.New(signs[cmp.Or(h.State, headline.Unknown)], " ", text.Bold(headline.StormState(h.State, *c.Storm)))
 	switch {
 	case h.Since.IsZero():
 	case h.State == headline.Ended:
@@ -52,16 +52,16 @@ func (c Card) stormHeadline() (l line) {
 }
 
 // stormExtent says where the storm is, since when, and how many attacks it is; without a way to the service, what it was.
-func (c Card) stormExtent() (l line) {
-	s := *c.Situation.Storm
+func (c drawing) stormExtent() (l line) {
+	s := *c.Storm
 	if c.SharedChannel {
-		l.say(0, text.Bold(text.Sanitize(c.Situation.Account.Name, maxName)))
+		l.say(0, text.Bold(text.Sanitize(c.Account.Name, maxName)))
 	}
 	if was := c.Headline.Was; was != "" {
 		l.say(0, "Was ", headline.StormState(was, s), ". ", text.Bold("WAF API unreachable"), ": act in the console")
 		return l
 	}
-	l.say(0, describe.Applications(s, c.Situation.Account))
+	l.say(0, describe.Applications(s, c.Account))
 	l.say(0, "since ", c.clock(s.Began))
 	counted := text.New(describe.Counted(s))
 	switch {
@@ -76,11 +76,11 @@ func (c Card) stormExtent() (l line) {
 }
 
 // stormSources names what gets through and where it comes from; of a storm of which nothing does, what most of it has in common.
-func (c Card) stormSources(offered advice.Advice) (lines []line) {
-	s := *c.Situation.Storm
+func (c drawing) stormSources(offered advice.Advice) (lines []line) {
+	s := *c.Storm
 	words, through := headline.StormWords(c.Headline.State, s)
 	if through == 0 {
-		return []line{{{describe.Cause(s, c.Situation.Policy), 0}}}
+		return []line{{{describe.Cause(s, c.Policy), 0}}}
 	}
 	title := words[:1] + strings.ToLower(words[1:])
 	if s.UnblockedCount == 0 {
@@ -88,7 +88,7 @@ func (c Card) stormSources(offered advice.Advice) (lines []line) {
 	} else {
 		ids := text.New(title, ":")
 		for _, a := range s.Unblocked[:min(maxStormIDs, len(s.Unblocked))] {
-			ids = text.New(ids, " ", text.Code(record.AttackID(c.Situation.Account.Name, a.ID)))
+			ids = text.New(ids, " ", text.Code(record.AttackID(c.Account.Name, a.ID)))
 		}
 		if more := s.UnblockedCount - maxStormIDs; more > 0 {
 			ids = text.New(ids, " and ", text.Number(more), " more")
@@ -96,7 +96,7 @@ func (c Card) stormSources(offered advice.Advice) (lines []line) {
 		lines = append(lines, line{{ids, 0}})
 	}
 	if behind, ok := namedSource(s, offered); ok {
-		lines = append(lines, line{{text.New(describe.StormSource(behind.IP, behind.Country, c.Situation.Policy), " ", reach(s, behind)), 0}})
+		lines = append(lines, line{{text.New(describe.StormSource(behind.IP, behind.Country, c.Policy), " ", reach(s, behind)), 0}})
 	}
 	return lines
 }
@@ -133,7 +133,7 @@ func reach(s record.Storm, source record.StormSource) string {
 }
 
 // stormButtons are at most five. None is the primary one: a denial stops a part of a storm at best.
-func (c Card) stormButtons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement) {
+func (c drawing) stormButtons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement) {
 	var acknowledge []call.Suggestion
 	if c.Triage.Owner == nil {
 		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
@@ -144,7 +144,7 @@ func (c Card) stormButtons(m *buttonMaker, offered advice.Advice) (buttons []*sl
 	switch {
 	case c.unreachable():
 		all = acknowledge
-		if console := m.link(text.Link{Label: "Open console", URL: c.ConsoleURL}); console != nil {
+		if console := m.link(text.Link{Label: "Open console", URL: c.Account.ConsoleURL}); console != nil {
 			buttons = append(buttons, console)
 		}
 	case c.is(headline.Ended, headline.FalsePositive, headline.Test):
@@ -165,10 +165,10 @@ func (c Card) stormButtons(m *buttonMaker, offered advice.Advice) (buttons []*sl
 }
 
 // stormNotice is the notification of a storm's card: its state and severity, how many, where, and as far as there is room from where, and who is on it.
-func (c Card) stormNotice() string {
-	s, h := *c.Situation.Storm, c.Headline
+func (c drawing) stormNotice() string {
+	s, h := *c.Storm, c.Headline
 	words, through := headline.StormWords(h.State, s)
-	counted, on := text.Count(s.Grouped, "attack"), text.Cut(describe.Applications(s, c.Situation.Account), maxNoticeName)
+	counted, on := text.Count(s.Grouped, "attack"), text.Cut(describe.Applications(s, c.Account), maxNoticeName)
 	if s.AppCount > 1 {
 		on = text.Count(s.AppCount, "application")
 	}
@@ -188,7 +188,7 @@ func (c Card) stormNotice() string {
 }
 
 // stormNoticeSource is the busiest source of what gets through.
-func (c Card) stormNoticeSource(s record.Storm) string {
+func (c drawing) stormNoticeSource(s record.Storm) string {
 	_, through := headline.StormWords(c.Headline.State, s)
 	if through == 0 || len(s.Behind) == 0 {
 		return ""

@@ -19,7 +19,7 @@ import (
 var theScanner = netip.MustParseAddr("198.51.100.23")
 
 // scanned is a storm that one source is behind, five minutes old. It still grows, and four of its attacks get through.
-func scanned() Card {
+func scanned() drawing {
 	s := record.Storm{
 		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: now.Add(-5 * time.Minute), Exceeded: now.Add(-40 * time.Second), Before: 3,
 		Grouped: 800, Ongoing: 797, Hits: 41_230, Severity: record.SeverityHigh,
@@ -43,21 +43,20 @@ func scanned() Card {
 		Hits: known(41_230), SourceCount: known(13), BlockStatus: "monitored",
 		Sources: []apiclient.Source{{IP: theScanner, Hits: known(40_100), Country: "NL"}, {IP: netip.MustParseAddr("203.0.113.7"), Hits: known(154), Country: "FR"}},
 	}
-	c := incident()
-	c.Situation = situation(a)
+	c := incident().of(a)
 	c.Situation.Storm = &s
 	return c
 }
 
 // stormCard is a card of that storm, but for what is changed.
-func stormCard(change func(c *Card, s *record.Storm)) Card {
+func stormCard(change func(c *drawing, s *record.Storm)) drawing {
 	c := scanned()
 	change(&c, c.Situation.Storm)
 	return c
 }
 
 // manySources makes it a storm of many sources.
-func manySources(c *Card, s *record.Storm) {
+func manySources(c *drawing, s *record.Storm) {
 	s.Source, s.Country, s.SharedBy, s.UnblockedCount, s.Steady = netip.Addr{}, "", 0, 670, record.SteadyPolls
 	s.Behind = []record.StormSource{{Source: apiclient.Source{IP: theScanner, Hits: known(90), Country: "NL"}, In: 3, InAll: 3}}
 	s.Sources = map[netip.Addr]int{theScanner: 3, netip.MustParseAddr("203.0.113.7"): 2}
@@ -67,47 +66,47 @@ func manySources(c *Card, s *record.Storm) {
 }
 
 // storms are the cards of the golden files that are about storms.
-func storms() map[string]Card {
-	return map[string]Card{
+func storms() map[string]drawing {
+	return map[string]drawing{
 		"storm":           scanned(),
 		"storm-no-source": stormCard(manySources),
 		"storm-one-path":  stormCard(onePath),
-		"storm-several-apps": stormCard(func(c *Card, s *record.Storm) {
+		"storm-several-apps": stormCard(func(c *drawing, s *record.Storm) {
 			c.Situation.Account.Applications[7] = config.Application{Name: "Legacy", CanBlock: new(bool)}
 			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain, s.AppCount = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, "", 3
 			s.Incidents = 2
 		}),
 		"storm-all-blocked": stormCard(blockedStorm),
-		"storm-partly-blocked": stormCard(func(_ *Card, s *record.Storm) {
+		"storm-partly-blocked": stormCard(func(_ *drawing, s *record.Storm) {
 			s.Status, s.Through = map[apiclient.Status]int{apiclient.StatusBlocked: 796, apiclient.StatusPartly: 4}, map[apiclient.Status]int{apiclient.StatusPartly: 4}
 		}),
-		"storm-status-unknown": stormCard(func(_ *Card, s *record.Storm) {
+		"storm-status-unknown": stormCard(func(_ *drawing, s *record.Storm) {
 			s.Status, s.Through = map[apiclient.Status]int{apiclient.StatusBlocked: 770, apiclient.StatusUnknown: 30}, map[apiclient.Status]int{apiclient.StatusUnknown: 30}
 			s.UnblockedCount = 30
 		}),
-		"storm-nothing-through": stormCard(func(_ *Card, s *record.Storm) {
+		"storm-nothing-through": stormCard(func(_ *drawing, s *record.Storm) {
 			s.Through, s.Unblocked, s.UnblockedCount, s.Behind, s.LastThrough, s.Steady = nil, nil, 0, nil, now.Add(-6*time.Minute), record.SteadyPolls
 			s.Began = now.Add(-20 * time.Minute)
 		}),
-		"storm-unreachable": stormCard(func(c *Card, _ *record.Storm) {
+		"storm-unreachable": stormCard(func(c *drawing, _ *record.Storm) {
 			c.Outage = record.Outage{From: now.Add(-4 * time.Minute), Why: "the service can't be reached"}
 		}),
-		"storm-one-through": stormCard(func(_ *Card, s *record.Storm) {
+		"storm-one-through": stormCard(func(_ *drawing, s *record.Storm) {
 			s.Through, s.Unblocked, s.UnblockedCount, s.Steady = map[apiclient.Status]int{apiclient.StatusNotBlocked: 1}, s.Unblocked[:1], 1, record.SteadyPolls
 			s.Behind = []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6789"), Hits: known(40)}, In: 1, InAll: 1}}
 		}),
-		"storm-false-positives": stormCard(func(_ *Card, s *record.Storm) {
+		"storm-false-positives": stormCard(func(_ *drawing, s *record.Storm) {
 			s.Status[apiclient.StatusBlocked] -= 2
 			s.Types["scanner"] -= 2
 			s.FalsePositives = 2
 		}),
-		"storm-all-false-positives": stormCard(func(c *Card, s *record.Storm) {
+		"storm-all-false-positives": stormCard(func(c *drawing, s *record.Storm) {
 			manySources(c, s)
 			s.Status, s.Types, s.Sources, s.Through, s.Ongoing, s.Hits, s.Unblocked, s.UnblockedCount, s.Behind, s.FalsePositives = nil, nil, nil, nil, 0, 0, nil, 0, nil, 800
 			a := &c.Situation.Attack
 			c.Quiet, a.BlockStatus, a.Hits, a.Sources, a.SourceCount, a.Last = true, "", apiclient.Figure{}, nil, known(0), time.Time{}
 		}),
-		"storm-denied": stormCard(func(c *Card, s *record.Storm) {
+		"storm-denied": stormCard(func(c *drawing, s *record.Storm) {
 			s.Ongoing, s.StillTrying, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
 			ch := denied()
 			entry := *ch.Steps[0].Entry
@@ -115,28 +114,28 @@ func storms() map[string]Card {
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
 			c.Situation.Changes, c.Triage = []record.Change{ch}, annasTriage()
 		}),
-		"storm-acknowledged": stormCard(func(c *Card, s *record.Storm) {
+		"storm-acknowledged": stormCard(func(c *drawing, s *record.Storm) {
 			c.Triage, s.OwnCards, s.Unblocked, s.UnblockedCount = annasTriage(), 4, nil, 0
 		}),
-		"storm-over": stormCard(func(_ *Card, s *record.Storm) {
+		"storm-over": stormCard(func(_ *drawing, s *record.Storm) {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = now.Add(-25*time.Minute), now.Add(-12*time.Minute), now.Add(-2*time.Minute), 796, 1
 		}),
-		"storm-quiet": stormCard(func(c *Card, s *record.Storm) {
+		"storm-quiet": stormCard(func(c *drawing, s *record.Storm) {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing = now.Add(-45*time.Minute), now.Add(-32*time.Minute), now.Add(-22*time.Minute), 0
 			s.Through, s.Unblocked, s.UnblockedCount, s.Behind = nil, nil, 0, nil
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
-		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
-		"storm-dry-run":     stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = config.ChangesDryRun }),
-		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = config.ChangesOff }),
-		"storm-own-cdn": stormCard(func(c *Card, _ *record.Storm) {
+		"storm-caught-up":   stormCard(func(_ *drawing, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
+		"storm-dry-run":     stormCard(func(c *drawing, _ *record.Storm) { c.Situation.Policy.Changes = config.ChangesDryRun }),
+		"storm-changes-off": stormCard(func(c *drawing, _ *record.Storm) { c.Situation.Policy.Changes = config.ChangesOff }),
+		"storm-own-cdn": stormCard(func(c *drawing, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
 		}),
-		"storm-own-cdn-denied": stormCard(func(c *Card, _ *record.Storm) {
+		"storm-own-cdn-denied": stormCard(func(c *drawing, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
 			c.Situation.Entries = append(c.Situation.Entries, shutOut("198.51.100.0/24"))
 		}),
-		"storm-likely-shared": stormCard(func(c *Card, _ *record.Storm) {
+		"storm-likely-shared": stormCard(func(c *drawing, _ *record.Storm) {
 			c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{theScanner: {Attacks: 790, Apps: 5, Types: 3, Hours: 7}}
 		}),
 		"storm-100000":  stormCard(huge),
@@ -145,20 +144,20 @@ func storms() map[string]Card {
 }
 
 // blockedStorm makes it a storm of which nothing gets through.
-func blockedStorm(c *Card, s *record.Storm) {
+func blockedStorm(c *drawing, s *record.Storm) {
 	s.Status, s.Through, s.Unblocked, s.UnblockedCount, s.Behind, s.Before = map[apiclient.Status]int{apiclient.StatusBlocked: 800}, nil, nil, 0, nil, 0
 	s.LastThrough, s.Severity, c.Situation.Attack.BlockStatus = time.Time{}, record.SeverityLow, "blocked"
 }
 
 // onePath makes it a storm on one path, of the type that can be patched there.
-func onePath(c *Card, s *record.Storm) {
+func onePath(c *drawing, s *record.Storm) {
 	manySources(c, s)
 	s.Place, s.SharedBy = "POST shop.example.com/login", 620
 	s.Types = map[string]int{"sqli": 800}
 	c.Situation.Attack.Type = "sqli"
 }
 
-func huge(_ *Card, s *record.Storm) {
+func huge(_ *drawing, s *record.Storm) {
 	s.Grouped, s.Ongoing, s.Hits, s.SharedBy, s.Before, s.OwnCards, s.Incidents = 100_000, 99_998, 123_456_789, 99_123, 10, 40, 12
 	s.Through = map[apiclient.Status]int{apiclient.StatusNotBlocked: 800, apiclient.StatusPartly: 70}
 	s.Status = map[apiclient.Status]int{apiclient.StatusBlocked: 99_123, apiclient.StatusNotBlocked: 800, apiclient.StatusPartly: 70, apiclient.StatusUnknown: 7}
@@ -173,7 +172,7 @@ func huge(_ *Card, s *record.Storm) {
 }
 
 // hostileStorm is a storm of which everything that an attacker or another user can write is the text.
-func hostileStorm(text string) Card {
+func hostileStorm(text string) drawing {
 	c := hostile(text)
 	s := *scanned().Situation.Storm
 	for i := range s.Unblocked {
@@ -195,7 +194,7 @@ func TestStormCardStaysWithinLimits(t *testing.T) {
 				c.Situation.Storm.Source, c.Situation.Storm.Place = netip.Addr{}, place
 			}
 			c.Situation.Changes = append(c.Situation.Changes, manyChanges(2_000)...)
-			msg := Render(headed(c))
+			msg := headed(c).render()
 			requireFits(t, msg)
 			shown := strings.Join(markupOf(t, msg.Blocks), "\n")
 			require.Contains(t, shown, "and 826 more", "what is left out is said")
@@ -207,7 +206,7 @@ func TestStormCardStaysWithinLimits(t *testing.T) {
 func TestAStormsCardHasNoPrimaryButton(t *testing.T) {
 	t.Parallel()
 	for name, c := range storms() {
-		for _, b := range buttonsOf(Render(headed(c)).Blocks) {
+		for _, b := range buttonsOf(headed(c).render().Blocks) {
 			require.Empty(t, b.Style, "%s: none promises to help: %s", name, b.Text.Text)
 		}
 	}
@@ -218,7 +217,7 @@ func TestStormButtonsCarryTheirLines(t *testing.T) {
 	t.Parallel()
 	c := scanned()
 	lines := map[string]string{}
-	for _, b := range buttonsOf(Render(headed(c)).Blocks) {
+	for _, b := range buttonsOf(headed(c).render().Blocks) {
 		lines[b.Text.Text] = b.Value
 	}
 	id := c.Situation.ID

@@ -16,7 +16,7 @@ import (
 const mostButtons = 5
 
 // suggestions are what gets a button, beside More: the mitigations that would help, then what people tell each other by, then what ends it.
-func (c Card) suggestions(offered advice.Advice) []call.Suggestion {
+func (c drawing) suggestions(offered advice.Advice) []call.Suggestion {
 	var acknowledge, triage []call.Suggestion
 	measures := offered.Suggestions
 	switch {
@@ -43,10 +43,10 @@ func (c Card) suggestions(offered advice.Advice) []call.Suggestion {
 }
 
 // buttons are a card's, and lines to type for what has no room.
-func (c Card) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
+func (c drawing) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
 	suggestions := c.suggestions(offered)
 	if c.unreachable() {
-		if b := m.link(text.Link{Label: "Open console", URL: c.ConsoleURL}); b != nil {
+		if b := m.link(text.Link{Label: "Open console", URL: c.Account.ConsoleURL}); b != nil {
 			buttons = append(buttons, b)
 		}
 	}
@@ -59,14 +59,14 @@ func (c Card) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slack.B
 }
 
 // more is the button of all else that can be done.
-func (c Card) more(m *buttonMaker) []*slack.ButtonBlockElement {
+func (c drawing) more(m *buttonMaker) []*slack.ButtonBlockElement {
 	line := attackLine(c.Situation)
 	if !fitsValue(line) {
 		return nil
 	}
 	more := m.button(ActionMore, "More…", line)
-	against := typeName(c.Situation.Attack, maxNoticeName) + " on " + c.appName(maxNoticeName)
-	if c.Situation.Storm != nil {
+	against := typeName(c.Attack, maxNoticeName) + " on " + c.appName(maxNoticeName)
+	if c.Storm != nil {
 		against = "the storm"
 	}
 	more.AccessibilityLabel = text.Sanitize("More about "+against, maxLabel)

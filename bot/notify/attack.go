@@ -68,7 +68,7 @@ func (f facts) cardPost(e record.Event, delivery string) Post {
 	if delivery != record.CardDelivery(e.Account, e.Attack().ID) {
 		f.details.Card.Delivery = delivery
 	}
-	p := f.post(e, card.Render(f.drawn()))
+	p := f.post(e, card.Render(f.situation()))
 	p.Delivery, p.card = delivery, true
 	return p
 }

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
@@ -51,30 +49,30 @@ func doneSince(now, before record.AttackDetails) bool {
 
 // Drawn is what an attack's card shows now; known is false for an attack that is no longer stored, or not seen again
 // since the store was rebuilt.
-func (n *Notifier) Drawn(ctx context.Context, account, attack string) (c card.Card, known bool, err error) {
+func (n *Notifier) Drawn(ctx context.Context, account, attack string) (s call.Situation, known bool, err error) {
 	a, ok := n.account(account)
 	if !ok {
-		return c, false, nil
+		return s, false, nil
 	}
 	f := n.read.facts(a, attack)
 	if err := n.read.loadAttack(ctx, record.Event{}, &f); err != nil || !f.known || f.shown.Rebuilt {
-		return c, false, err
+		return s, false, err
 	}
-	return f.drawn(), true, nil
+	return f.situation(), true, nil
 }
 
-// situation is what is decided from about the event's attack.
+// situation is what is known of the event's attack, and what its card says.
 func (f facts) situation() call.Situation {
+	_, muted := policy.Muted(f.details.Context.Mutes, f.shown.Attack, f.now)
 	id := record.AttackID(f.account.Name, f.shown.Attack.ID)
 	s := call.Situation{
-		Account: f.account.Account, Policy: f.policy.With(f.details.Context.Guarded()), ID: id, Attack: f.shown.Attack, Storm: f.shown.Storm, AccountChanges: f.details.Changes,
-		Efficacy: f.details.Efficacy, Context: f.details.Context, Now: f.now,
-	}.As(f.shown)
-	for _, ch := range slices.Backward(f.details.Changes) { // the newest first; a card reads downwards
-		if ch.AttackID == id && ch.Parent() == "" {
-			s.Changes = append(s.Changes, ch)
-		}
-	}
+		Account: f.account.Account, Policy: f.policy.With(f.details.Context.Guarded()), ID: id, Attack: f.shown.Attack, Storm: f.shown.Storm,
+		Efficacy: f.details.Efficacy, Context: f.details.Context,
+		Quiet: f.shown.Quiet, Outage: f.details.Outage, Triage: f.details.Triage, Now: f.now,
+	}.As(f.shown).Made(f.details.Changes)
+	s.FiguresAt, s.Late, s.StaleFor = compare.FiguresAt(f.shown, f.details.LastGood, muted), f.late(), f.behind()
+	s.Runbook, s.Pager, s.SharedChannel = cmp.Or(f.runbooks[s.Attack.Type], f.runbooks["*"]), f.pager(muted), f.shared
+	s.Reposted, s.Uneditable = record.Reposted(f.details.Card.Delivery)
 	if f.account.Settings != nil {
 		s.Entries, s.Rules = efficacy.Overlay(f.settings.Entries, f.settings.Rules, f.details.Changes, f.settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Lasts(s.Now) })
@@ -83,38 +81,23 @@ func (f facts) situation() call.Situation {
 	return s
 }
 
-// drawn is what the attack's card shows.
-func (f facts) drawn() card.Card {
-	attack := f.shown.Attack
-	_, muted := policy.Muted(f.details.Context.Mutes, attack, f.now)
-	s := f.situation()
-	c := card.Card{
-		Situation: s, Headline: headline.Of(headline.Facts{Situation: s, Quiet: f.shown.Quiet, Outage: f.details.Outage, Triage: f.details.Triage}), Quiet: f.shown.Quiet,
-		Mention: f.shown.Mention, Triage: f.details.Triage, Page: f.page(muted), SharedChannel: f.shared, QuietHours: f.shown.Suppressed,
-		FiguresAt: compare.FiguresAt(f.shown, f.details.LastGood, muted), Course: f.shown.History, Outage: f.details.Outage, Late: f.late(), StaleFor: f.behind(),
-		ConsoleURL: f.account.ConsoleURL, Runbook: cmp.Or(f.runbooks[attack.Type], f.runbooks["*"]),
-	}
-	c.Reposted, c.Uneditable = record.Reposted(f.details.Card.Delivery)
-	return c
-}
-
-// page is what the card says of the attack's pager.
-func (f facts) page(muted bool) card.Page {
+// pager is what the card says of the attack's pager.
+func (f facts) pager(muted bool) call.PagerState {
 	last, pager := f.details.Page, f.shown.Pager
 	switch {
 	case last.State == record.PageCalling && f.details.Triage.Owner != nil: // about to be ended
-		return card.Page{}
+		return call.PagerState{}
 	case last.State == record.PageCalling && !last.TakenAt.IsZero():
-		return card.Page{PagedAt: last.TakenAt}
+		return call.PagerState{PagedAt: last.TakenAt}
 	case last.State == record.PageCalling:
-		return card.Page{Fault: last.Fault}
+		return call.PagerState{Fault: last.Fault}
 	case pager == nil:
-		return card.Page{}
+		return call.PagerState{}
 	}
 	u := paging.Unacknowledged{
 		Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, NotifiedAt: pager.NotifiedAt, WorsenedAt: pager.WorsenedAt, Route: pager.Route,
 		After: pager.After, Triage: f.details.Triage,
 	}
 	_, at, _ := u.PagesAt(last)
-	return card.Page{At: at}
+	return call.PagerState{At: at}
 }

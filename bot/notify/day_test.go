@@ -144,7 +144,7 @@ func (s *simulation) edit() bool {
 	}
 	c := s.cards[o.attack]
 	c.facts.now = s.now
-	a := c.facts.attention(c.facts.drawn())
+	a := c.facts.attention(c.facts.situation())
 	s.turns.saw(c.name, a, true)
 	s.count(o, a, c)
 	if c.shows = c.observed; c.storm {

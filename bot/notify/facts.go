@@ -11,27 +11,6 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// need says which facts a message is made of, beside the event.
-type need int
-
-// The needs.
-const (
-	needNothing   need = 0
-	needChange    need = 1 << iota // the event's change
-	needRoute                      // of a change that failed, whom the route of its attack mentions
-	needCard                       // where the card of the event's attack is, which may be on its way
-	needPlace                      // where it is now
-	needAttack                     // what is stored of the event's attack, its card included
-	needDrawing                    // that, and all that its card is drawn from, and what waits to be notified of it
-	needTriage                     // the triage of all of the account's attacks
-	needRoles                      // who may act
-	needSuccessor                  // where the card is now that took the place of the event's
-	needRequest                    // the approval request, its card, and the card of its attack
-	needLoss                       // the permission loss, its notice, and the account's changes
-	needDrill                      // the account's last drill
-	needSummary                    // the hand-over
-)
-
 // facts are what a message is made of, beside the event. What was not needed, or is not known, is zero.
 type facts struct {
 	account   Account

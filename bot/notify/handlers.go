@@ -12,7 +12,7 @@ import (
 // handler is how the events of a kind come to Slack: which facts are read, what is made of them, and what is recorded
 // then.
 type handler struct {
-	needs need
+	needs []load
 	plan  func(e record.Event, f facts) (plan, error) // pure
 	shown shown                                       // nil: only where the event's own message is
 }
@@ -31,41 +31,43 @@ type shown func(ctx context.Context, e record.Event, f facts, first delivered) e
 
 // table has one handler for each kind of event.
 func (n *Notifier) table() map[record.EventKind]handler {
-	request, loss := savePlace(n.cfg.Stores.Approvals), savePlace(n.cfg.Stores.Permissions)
+	l, request, loss := n.read, savePlace(n.cfg.Stores.Approvals), savePlace(n.cfg.Stores.Permissions)
+	drawing := []load{l.beginCard, l.loadDrawing}
+	ofAttack := []load{l.loadChange, l.loadAttack}
 	return map[record.EventKind]handler{
-		record.NewIncident:          row(needDrawing, attackNotified),
-		record.NewAttack:            row(needDrawing, attackNotified),
-		record.BecameIncident:       row(needDrawing, attackNotified),
-		record.Worsened:             row(needDrawing, attackNotified),
-		record.Grew:                 row(needPlace, attackChanged),
-		record.WentQuiet:            row(needPlace, attackChanged),
-		record.Resumed:              row(needDrawing, attackNotified),
-		record.AttackEnded:          row(needAttack, attackEnded),
-		record.CardLost:             row(needDrawing, cardLost),
-		record.CardLeft:             row(needSuccessor, cardLeft),
-		record.FirstStart:           row(needRoles, firstStart),
-		record.StoreRebuilt:         row(needNothing, storeRebuilt),
-		record.APIUnreachable:       row(needNothing, apiUnreachable),
-		record.MonitoringGap:        row(needNothing, monitoringGap),
-		record.PermissionLost:       row(needLoss, permissionChanged).recorded(loss),
-		record.ApprovalAsked:        row(needRequest, approvalChanged).recorded(request),
-		record.ChangeSettled:        row(needChange|needRoute|needCard, changeSettled),
-		record.MitigationEnding:     row(needChange|needAttack, mitigationEnding),
-		record.EndOverdue:           row(needChange|needAttack, endOverdue),
-		record.MitigationNotWorking: row(needChange|needAttack, efficacyChanged),
-		record.DeniedSourceReturned: row(needChange|needAttack, efficacyChanged),
-		record.HandedOver:           row(needAttack, handedOver),
-		record.TookOver:             row(needTriage, tookOver),
-		record.AckLapsed:            row(needAttack, ackLapsed),
-		record.PagerUnreachable:     row(needNothing, pagerUnreachable),
-		record.ForeignRecords:       row(needNothing, foreignRecords),
-		record.DrillChanged:         row(needDrill, drillChanged),
-		record.SummaryDue:           {needs: needSummary, plan: summaryDue},
+		record.NewIncident:          row(attackNotified, drawing...),
+		record.NewAttack:            row(attackNotified, drawing...),
+		record.BecameIncident:       row(attackNotified, drawing...),
+		record.Worsened:             row(attackNotified, drawing...),
+		record.Grew:                 row(attackChanged, l.loadPlace),
+		record.WentQuiet:            row(attackChanged, l.loadPlace),
+		record.Resumed:              row(attackNotified, drawing...),
+		record.AttackEnded:          row(attackEnded, l.loadAttack),
+		record.CardLost:             row(cardLost, drawing...),
+		record.CardLeft:             row(cardLeft, l.loadSuccessor),
+		record.FirstStart:           row(firstStart, l.loadRoles),
+		record.StoreRebuilt:         row(storeRebuilt),
+		record.APIUnreachable:       row(apiUnreachable),
+		record.MonitoringGap:        row(monitoringGap),
+		record.PermissionLost:       row(permissionChanged, l.loadLoss).recorded(loss),
+		record.ApprovalAsked:        row(approvalChanged, l.loadRequest).recorded(request),
+		record.ChangeSettled:        row(changeSettled, l.loadChange, l.loadRoute, l.awaitCard),
+		record.MitigationEnding:     row(mitigationEnding, ofAttack...),
+		record.EndOverdue:           row(endOverdue, ofAttack...),
+		record.MitigationNotWorking: row(efficacyChanged, ofAttack...),
+		record.DeniedSourceReturned: row(efficacyChanged, ofAttack...),
+		record.HandedOver:           row(handedOver, l.loadAttack),
+		record.TookOver:             row(tookOver, l.loadTriage),
+		record.AckLapsed:            row(ackLapsed, l.loadAttack),
+		record.PagerUnreachable:     row(pagerUnreachable),
+		record.ForeignRecords:       row(foreignRecords),
+		record.DrillChanged:         row(drillChanged, l.loadDrill),
+		record.SummaryDue:           {needs: []load{l.loadSummary}, plan: summaryDue},
 	}
 }
 
 // row is the handler of a kind with a payload.
-func row[P record.Payload](needs need, pure func(e record.Event, p P, f facts) plan) handler {
+func row[P record.Payload](pure func(e record.Event, p P, f facts) plan, needs ...load) handler {
 	return handler{needs: needs, plan: func(e record.Event, f facts) (plan, error) {
 		p, err := payload[P](e)
 		if err != nil {

@@ -31,24 +31,17 @@ func (l loader) facts(a Account, attack string) facts {
 	return f
 }
 
-// load reads the facts that an event's messages need.
-func (l loader) load(ctx context.Context, a Account, e record.Event, needs need) (facts, error) {
+// load adds what an event's message is made of to its facts.
+type load func(ctx context.Context, e record.Event, f *facts) error
+
+// load reads the facts that an event's messages need, in the order in which they are built on each other.
+func (l loader) load(ctx context.Context, a Account, e record.Event, needs []load) (facts, error) {
 	f := l.facts(a, "")
 	if attack := e.Attack().ID; attack != "" {
 		f.attack = record.AttackID(a.Name, attack)
 	}
-	for _, of := range []struct {
-		need need
-		load func(ctx context.Context, e record.Event, f *facts) error
-	}{ // in the order in which they are built on each other
-		{needChange, l.loadChange}, {needRoute, l.loadRoute}, {needAttack, l.loadAttack}, {needDrawing, l.beginCard}, {needDrawing, l.loadDrawing}, {needPlace, l.loadPlace}, {needCard, l.awaitCard},
-		{needTriage, l.loadTriage}, {needRoles, l.loadRoles}, {needSuccessor, l.loadSuccessor},
-		{needRequest, l.loadRequest}, {needLoss, l.loadLoss}, {needDrill, l.loadDrill}, {needSummary, l.loadSummary},
-	} {
-		if needs&of.need == 0 {
-			continue
-		}
-		if err := of.load(ctx, e, &f); err != nil {
+	for _, more := range needs {
+		if err := more(ctx, e, &f); err != nil {
 			return f, err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -38,8 +38,8 @@ const (
 )
 
 // attention follows from what an attack's card shows, and from what is stored of it.
-func (f facts) attention(shows card.Card) attention {
-	t, state := shows.Triage, shows.Headline.State
+func (f facts) attention(shows call.Situation) attention {
+	t, h := shows.Triage, headline.Of(shows)
 	times := []time.Time{f.posted, f.shown.MentionedAt, f.shown.ResumedAt, t.UnackedAt}
 	if t.Owner != nil {
 		times = append(times, t.Owner.Since)
@@ -50,15 +50,15 @@ func (f facts) attention(shows card.Card) attention {
 	for _, n := range t.Notes {
 		times = append(times, n.At)
 	}
-	for _, ch := range shows.Situation.Changes {
+	for _, ch := range shows.Changes {
 		if ch.Actor.Via != record.ViaClock {
 			times = append(times, ch.At)
 		}
 	}
 	return attention{
 		touched:  slices.MaxFunc(times, time.Time.Compare),
-		incident: shows.Headline.Incident,
-		open:     t.Owner == nil && (state == headline.NotBlocked || state == headline.PartlyBlocked || state == headline.Unknown),
+		incident: h.Incident,
+		open:     t.Owner == nil && slices.Contains([]headline.State{headline.NotBlocked, headline.PartlyBlocked, headline.Unknown}, h.State),
 	}
 }
 

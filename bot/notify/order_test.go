@@ -57,7 +57,7 @@ func TestAttention(t *testing.T) {
 		"a verdict of real, an hour ago": {drawnFacts(ago(24*time.Hour), func(f *facts) { f.details.Triage.Verdict = &record.Verdict{Is: "real", At: ago(time.Hour)} }),
 			7*time.Minute + 30*time.Second},
 	} {
-		a := tt.facts.attention(tt.facts.drawn())
+		a := tt.facts.attention(tt.facts.situation())
 		require.Equal(t, tt.want, a.patience(now), name)
 		require.Equal(t, tt.want >= 5*time.Minute, a.rare(now, now.Add(5*time.Minute)), name)
 		require.False(t, a.rare(now, now.Add(4*time.Minute)), "%s: there are edits enough", name)

@@ -78,7 +78,7 @@ func (r *redrawQueue) redraw(ctx context.Context, o stale) (at record.Place, err
 func (r *redrawQueue) edit(ctx context.Context, f facts) error {
 	f.posted = slackconn.ParseTS(f.card.TS)
 	delivery := cmp.Or(f.card.Delivery, record.CardDelivery(r.account, f.shown.Attack.ID))
-	shows := f.drawn()
+	shows := f.situation()
 	attention := f.attention(shows)
 	shows.Rare = attention.rare(f.since, r.notifier.cfg.Clocks.Now())
 	r.turns.saw(f.attack, attention, f.shown.GoesOn())

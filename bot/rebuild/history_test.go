@@ -126,15 +126,15 @@ func with(m map[string]any, key string, value any) map[string]any {
 var now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
 
 // incident is the card of an incident.
-func incident() card.Card {
+func incident() call.Situation {
 	a := apiclient.Attack{ID: "attacks_production_5_202611_v_1:aZ_1", Type: "sqli", Hits: apiclient.Known(1530), BlockStatus: "monitored", VulnID: "812", Last: now}
-	return card.Card{
-		Situation: call.Situation{Account: &config.Account{Name: "acme"}, ID: record.AttackID("acme", a.ID), Attack: a, Now: now},
-		Mention:   "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
+	return call.Situation{
+		Account: &config.Account{Name: "acme"}, ID: record.AttackID("acme", a.ID), Attack: a, Now: now,
+		Mention: "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
 	}
 }
 
-func cardMeta(change ...func(c *card.Card)) map[string]any {
+func cardMeta(change ...func(c *call.Situation)) map[string]any {
 	c := incident()
 	for _, f := range change {
 		f(&c)
@@ -162,12 +162,12 @@ func patched() record.Change {
 	return ch
 }
 
-func attackOnly(c *card.Card) { c.Situation.Attack.VulnID = "" }
+func attackOnly(c *call.Situation) { c.Attack.VulnID = "" }
 
 var (
-	cardID    = record.AttackID("acme", incident().Situation.Attack.ID)
+	cardID    = record.AttackID("acme", incident().Attack.ID)
 	cardFacts = record.CardMetadata{
-		AttackID: incident().Situation.Attack.ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
+		AttackID: incident().Attack.ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
 	}
 )
 
@@ -179,7 +179,7 @@ func TestReadHistory(t *testing.T) {
 	a := &archive{pages: map[string][][]map[string]any{
 		"C1": {
 			{
-				posted("1700000400.000001", card.MetaCard, cardMeta(attackOnly, func(c *card.Card) { c.Quiet = true })), // an older one
+				posted("1700000400.000001", card.MetaCard, cardMeta(attackOnly, func(c *call.Situation) { c.Quiet = true })), // an older one
 				with(posted("1700000500.000001", card.MetaCard, cardMeta(attackOnly)), "thread_ts", "1700000500.000001"),
 				posted("1700000600.000001", card.MetaMessage, map[string]any{"account": "acme"}),
 				posted("1700000600.000002", card.MetaCard, map[string]any{"account": "globex"}),
@@ -194,7 +194,7 @@ func TestReadHistory(t *testing.T) {
 		"C1 1700000500.000001": {{
 			posted("1700000500.000002", card.MetaChange, change.Metadata(done)[0]),
 			posted("1700000500.000001", card.MetaCard, cardMeta(attackOnly)),
-			posted("1700000500.000003", card.MetaWorse, worseMeta(incident().Situation.Attack)),
+			posted("1700000500.000003", card.MetaWorse, worseMeta(incident().Attack)),
 			posted("1700000500.000001", card.MetaChange, change.Metadata(begun)[0]),
 		}},
 		"C1 1600000000.000001": {{posted("1700000300.000001", card.MetaChange, change.Metadata(other)[0])}},

@@ -24,7 +24,7 @@ func RequireChangesOn(c *call.Call) error {
 
 // ByLine is the request that the line means.
 func ByLine(c *call.Call) (record.ApprovalRequest, error) {
-	all, err := c.Facts(c.Account.Name).Approvals()
+	all, err := c.Facts.Approvals.Get()
 	if err != nil {
 		return record.ApprovalRequest{}, refusal.Away(err)
 	}

@@ -33,6 +33,7 @@ type Arg struct {
 	Label   string                 // of its field; "": its name
 	Kind    FieldKind              // of its field; "": FieldText, or a choice where there are options
 	Options func(c *Call) []Option // what its field offers; nil, or none: any text
+	Needs   Needs                  // of Options
 	Default func(c *Call) string   // what holds when it is left out; nil: nothing does
 }
 

@@ -65,7 +65,8 @@ func NewStormRow(s record.StormSeen, account string, said record.Triage) StormRo
 	return StormRow{ID: s.ID, Account: account, Attack: s.Attack, Storm: s.Storm, SeenAt: s.SeenAt, Quiet: s.Quiet, Triage: said}
 }
 
-// Situation is what is known about an attack when its card is drawn: facts of a short while ago, never read from the service for it.
+// Situation is what is known of one attack: what its headline, advice, card and report follow from. They are facts of a
+// short while ago, never read from the service for it.
 type Situation struct {
 	Account        *config.Account
 	Policy         policy.Policy
@@ -85,14 +86,52 @@ type Situation struct {
 	Stopped        record.Stopped
 	Others         []record.Mitigation
 	GoesOn         bool
+	Quiet          bool          // no hit and no stopped try for as long as an attack goes on
+	Outage         record.Outage // in which the service can't be read; zero: it can
+	Triage         record.Triage // owner, notes, verdict
 	Now            time.Time
+
+	// What its card says beside.
+	Course     []record.HitPoint
+	FiguresAt  time.Time     // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
+	Late       time.Duration // from when wafbot first found it worth a card to the card; 0: at once
+	Rare       bool          // older facts stood there because nobody acts on the card, and there are too few edits for all
+	StaleFor   time.Duration // how long the card showed older facts before this redraw; 0: not for long
+	Runbook    string        // address; "": none
+	Mention    string        // user or user group that the route mentions; "": none
+	QuietHours bool          // for which the route mentions no one
+	Reposted   bool          // it replaces a card that was deleted or can't be edited
+	Uneditable bool          // with Reposted: the former card still stands
+	Pager      PagerState    // of the route
+
+	SharedChannel bool   // other accounts have cards in its channel, too
+	Delivery      string // delivery id, for the metadata
+}
+
+// PagerState is the state of a route's pager. At most one of its times is set.
+type PagerState struct {
+	At      time.Time // it is called then, unless acknowledged before; zero: it isn't
+	PagedAt time.Time // it was called, and the attack is still unacknowledged; zero: it wasn't
+	Fault   string    // why it can't be called
 }
 
 // As is the situation with what the poller last decided about the attack.
 func (s Situation) As(shown record.AttackState) Situation {
 	s.Severity, s.Paused, s.ResumedAt, s.Others, s.GoesOn = shown.Severity, shown.Paused, shown.ResumedAt, shown.Others, shown.GoesOn()
+	s.Course, s.Mention, s.QuietHours = shown.History, shown.Mention, shown.Suppressed
 	if shown.Stopped != nil {
 		s.Stopped = *shown.Stopped
+	}
+	return s
+}
+
+// Made is the situation with the account's changes, the newest first.
+func (s Situation) Made(all []record.Change) Situation {
+	s.AccountChanges = all
+	for _, ch := range slices.Backward(all) { // a card reads downwards
+		if ch.AttackID == s.ID && ch.Parent() == "" {
+			s.Changes = append(s.Changes, ch)
+		}
 	}
 	return s
 }

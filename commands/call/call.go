@@ -1,5 +1,17 @@
 // Package call holds a request with everything a command works on: the command, its line, the account, the facts, and
 // what it gives back.
+//
+// A command declares what it needs as Rounds of Needs: typed arguments, one round or two, the second of which follows
+// from the facts of the first. The loader of package commands reads each round side by side into the Facts of each
+// account that the call is about, once each. Then the command runs, once: it is a pure function of the call, and can't
+// ask for more. A fact is its value, or why it is unknown; Get fails for one that wasn't asked for, so that it is never
+// taken for there being nothing. What a change goes by (its account's changes and context, its attack's triage) is read
+// before, in the round trip that begins its draft, and counts as read.
+//
+//   - facts.go: Facts, Needs, Rounds
+//   - call.go, command.go, arguments.go, typed.go: the call, its command, and how a line is read
+//   - attack.go: what an attack's card, advice and reports follow from
+//   - page.go, form.go: listings cut into pages, forms to fill in
 package call
 
 import (
@@ -110,7 +122,7 @@ func (s Setup) PolicyOf(a *config.Account) policy.Policy {
 // Call is an invocation on its way through the Runner: looked up, checked and allowed.
 type Call struct {
 	Setup
-	Loaded *Facts
+	Facts *Facts // of the account
 	Invocation
 	Cmd      *Command
 	Line     record.Line             // canonical
@@ -128,6 +140,8 @@ type Call struct {
 	Context  record.AccountContext   // of a call that changes the service; of others as far as they read it
 	Needs    []record.ApprovalReason // why it needs approval, as far as it was planned
 	Granted  *record.ApprovalRequest // by which it is carried out; nil: by none
+
+	factsOn map[string]*Facts // by account
 }
 
 // PollHealth is how watching an account goes.
@@ -158,30 +172,19 @@ func (res Result) And(lines ...text.Text) Result {
 	return res
 }
 
-// LoadContext takes the account's context from the facts.
-func (c *Call) LoadContext() error {
-	context, err := c.Given().Context()
-	if err == nil {
-		c.Context = context
-	}
-	return err
-}
-
-// Know takes a fact of the call's account that was read or made elsewhere.
-func (c *Call) Know(name Fact, arg, value any) {
-	c.Loaded.Known[Need{c.Account.Name, name, arg}] = Loaded{Value: value}
-}
-
 // PolicyNow is the configured one, with what is protected on the account.
 func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Guarded()) }
 
 // On has a call be about an account.
 func (c *Call) On(a *config.Account) {
 	c.Account, c.InScope, c.Policy, c.Rights = a, []*config.Account{a}, c.PolicyOf(a), c.RightsOn[a.Name]
+	c.Facts = c.FactsOf(a.Name)
+	c.Context = c.Facts.Context.Value
 }
 
 // For is a call as it is about one of its accounts alone, at the time of that account.
 func (c *Call) For(a *config.Account) *Call {
+	c.FactsOf(a.Name) // else the copy alone would have them
 	one := *c
 	one.On(a)
 	one.Now = c.Times[a.Name]

@@ -27,12 +27,10 @@ type Command struct {
 	Past bool
 	// AnyAccount lets the command work without an account, or over all of them.
 	AnyAccount bool
-	// Needs are facts that the command always works on: those without argument, the IP lists and the rules, whole. It may ask for others as it goes, in one
-	// more round.
-	Needs []Fact
-	Read  func(c *Call) (Result, error)
-	Plan  func(c *Call) ([]Plan, error)
-	Write func(c *Call) (Result, error)
+	Needs      Rounds
+	Read       func(c *Call) (Result, error)
+	Plan       func(c *Call) ([]Plan, error)
+	Write      func(c *Call) (Result, error)
 	// ReadTrail reads the whole audit log, for a line with an object; nil: no line does.
 	ReadTrail func(ctx context.Context, c *Call, log *store.Audit) (Result, error)
 	// Typed is a line, with the name or alias that was typed, as it is meant; nil: as it stands.
@@ -96,6 +94,7 @@ type Plan struct {
 	Part     string      // what distinguishes it from the others of its line, where their number isn't the command's own; "": its place
 	// Later makes the plan itself when its turn comes, because what is done before decides about it; nil: this is it.
 	Later func(c *Call) (Plan, error)
+	Needs Rounds // of Later
 }
 
 // Effect is what makes the plan the same as another.

@@ -84,7 +84,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 	if err := l.guard(c, targets, length); err != nil {
 		return call.Plan{}, err
 	}
-	entries, err := c.Given().Entries(apiclient.IPRuleFilter{})
+	entries, err := c.Facts.Entries.Get()
 	if err != nil {
 		return call.Plan{}, err
 	}
@@ -282,9 +282,6 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 
 // FormWarnings are what the form of the call's command should say of its attack before anything is chosen.
 func FormWarnings(c *call.Call) (all []text.Text) {
-	if err := c.LoadContext(); err != nil {
-		return nil // the guards read it again
-	}
 	if top, ok := call.TopTarget(c.Attack); ok && slices.Contains(c.Cmd.Flags, call.FlagShared) {
 		if at, seen, shared := describe.BusiestShared(c.Context, top); shared {
 			all = append(all, describe.Shared(at, seen))

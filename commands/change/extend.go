@@ -60,6 +60,18 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	return []call.Plan{p}, err
 }
 
+// ExtendNeeds are what the change's own line needs, and what stands of it.
+func ExtendNeeds(c *call.Call) call.Needs {
+	ch, err := standing(c, c.Line.Words[0])
+	if err != nil {
+		return call.Needs{}
+	}
+	if ch.MustBeEnded() {
+		return call.Needs{Rules: call.AllRules}
+	}
+	return call.Needs{Entries: call.AllLists}
+}
+
 // planLonger is the plan of the change's own line if it were to hold until then, for its guards and warnings:
 // what may not be asked for so long by now is not prolonged either.
 func planLonger(c *call.Call, ch record.Change, until time.Time) (call.Plan, error) {
@@ -83,7 +95,7 @@ func planLonger(c *call.Call, ch record.Change, until time.Time) (call.Plan, err
 
 // rulesStand refuses to prolong a change of whose rules one is not as wafbot left it. Of rules only wafbot knows the end: nothing is sent.
 func rulesStand(c *call.Call, ch record.Change) error {
-	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	rules, err := c.Facts.Rules.Get()
 	if err != nil {
 		return err
 	}
@@ -98,7 +110,7 @@ func rulesStand(c *call.Call, ch record.Change) error {
 // extendEntries plans to send the entries again that are still as wafbot left them, with the later end and the same reason,
 // so that they stay those of the change which made them.
 func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
-	entries, err := c.Given().Entries(apiclient.IPRuleFilter{})
+	entries, err := c.Facts.Entries.Get()
 	if err != nil {
 		return err
 	}

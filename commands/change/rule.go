@@ -64,7 +64,7 @@ func About(c *call.Call, l record.Line) record.Line {
 // PlanRule reads the rules and adds the step that creates one to the plan, unless one that does the same is there:
 // then what is wanted, in words, holds already.
 func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (call.Plan, error) {
-	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	rules, err := c.Facts.Rules.Get()
 	if err != nil {
 		return call.Plan{}, err
 	}

@@ -10,6 +10,20 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// UndoNeeds are what it takes to plan to take a change back: what stands where it did something, and the attack that it
+// was made for.
+func UndoNeeds(ch record.Change) call.Needs {
+	n := call.Needs{Known: ch.AttackID}
+	for _, s := range ch.Steps {
+		if s.Entry != nil {
+			n.Entries = s.Entry.List
+		} else {
+			n.Rules = call.AllRules
+		}
+	}
+	return n
+}
+
 // undoing is the undo of a change as it is planned, with what stands at the service where the change did something.
 type undoing struct {
 	*call.Call
@@ -65,9 +79,9 @@ func takeAttack(c *call.Call, ch record.Change) {
 func (u *undoing) read() (err error) {
 	for _, s := range u.change.Steps {
 		if s.Entry != nil {
-			u.entries, err = u.Given().Entries(apiclient.IPRuleFilter{List: s.Entry.List})
+			u.entries, err = u.Facts.Entries.Get()
 		} else {
-			u.rules, err = u.Given().Rules(apiclient.RuleFilter{})
+			u.rules, err = u.Facts.Rules.Get()
 		}
 		if err != nil {
 			return err

@@ -40,12 +40,12 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	always := c.Line.Has(FlagAll)
 	asks := len(chosen) > 1 || always
 	c.Line = record.Line{Name: "undo"} // what was found is what is asked about, and what a button does
-	known, _ := c.Given().Efficacy()   // where the store is away, the undo itself is refused
+	known := c.Facts.Efficacy.Value    // where the store is away, the undo itself is refused
 	now := call.Situation{Account: c.Account, Policy: c.Policy, Context: c.Context, AccountChanges: c.Changes, Efficacy: known, Now: c.Now}
 	var plans []call.Plan
 	for _, ch := range chosen {
 		c.Line.Words = append(c.Line.Words, ch.ID)
-		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
+		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID), Needs: undoNeeds(ch.ID)}
 		if asks {
 			p.Warnings = []refusal.Warning{{Text: describe.Row(ch, efficacy.Brief(now, ch)), Always: always}}
 		}
@@ -59,6 +59,17 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(text.Count(left, "older change"), " will be left: ask again for them"), Always: always})
 	}
 	return plans, nil
+}
+
+// undoNeeds are what undoLater needs.
+func undoNeeds(id string) call.Rounds {
+	return call.Rounds{func(c *call.Call) call.Needs {
+		ch, err := standing(c, id)
+		if err != nil {
+			return call.Needs{}
+		}
+		return UndoNeeds(ch)
+	}}
 }
 
 // undoLater plans to take a change back as it is by then.

@@ -158,8 +158,7 @@ func (u *undoing) countryOf(e apiclient.IPRule) string {
 	if u.change.AttackID == "" || !efficacy.OneAddress(e) {
 		return ""
 	}
-	known, _ := u.Given().KnownAttacks(u.change.AttackID)
-	for _, s := range known[u.change.AttackID].Sources {
+	for _, s := range u.Facts.Known.Value.Value.Sources {
 		if s.IP.Unmap() == e.Subnet.Addr().Unmap() {
 			return s.Country
 		}

@@ -36,15 +36,35 @@ func Form(c *call.Call) call.Form {
 		} else if value := c.Line.Keys[arg.Name]; value != "" {
 			has = []string{value}
 		}
-		if named, takes := c.Cmd.AttackArg(); arg.Name == call.ArgPage.Name || takes && arg.Name == named.Name && c.Attack != nil {
-			continue
+		if hasField(c, arg) {
+			f.Fields = append(f.Fields, field(c, arg, has))
 		}
-		f.Fields = append(f.Fields, field(c, arg, has))
 	}
 	if c.Cmd.Form != nil {
 		c.Cmd.Form(c, &f)
 	}
 	return f
+}
+
+// Needs are what the form shows and offers.
+func Needs(c *call.Call) call.Rounds {
+	if c.Account == nil {
+		return nil
+	}
+	n := call.Needs{Context: c.Attack != nil}
+	for _, arg := range c.Cmd.Args {
+		if of := arg.Needs; hasField(c, arg) {
+			n.Stored, n.Changes = n.Stored || of.Stored, n.Changes || of.Changes
+			n.Approvals, n.Storms = n.Approvals || of.Approvals, n.Storms || of.Storms
+		}
+	}
+	return n.Always()
+}
+
+// hasField reports whether an argument is filled in: the page of a listing isn't, nor the attack where it is known.
+func hasField(c *call.Call, arg call.Arg) bool {
+	named, takes := c.Cmd.AttackArg()
+	return arg.Name != call.ArgPage.Name && (!takes || arg.Name != named.Name || c.Attack == nil)
 }
 
 // take gives an object its share of a line's words.

@@ -19,7 +19,6 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -27,7 +26,7 @@ import (
 
 // Arguments that several commands share.
 var (
-	ArgAttack = call.Arg{Name: "attack", Help: "the attack's id, as on its card", Options: OngoingAttacks}
+	ArgAttack = call.Arg{Name: "attack", Help: "the attack's id, as on its card", Options: OngoingAttacks, Needs: call.Needs{Stored: true}}
 	ArgReason = call.Arg{Name: "reason", Help: "why, for the list and the audit log"}
 	argApps   = call.Arg{Name: "app", Label: "Applications; none chosen: all", Help: "applications by id or name, with commas; left out: all", Read: call.ReadApps, Kind: call.FieldMany, Options: ConfiguredApps}
 )
@@ -116,18 +115,11 @@ func ModeApps(c *call.Call) []call.Option {
 	return append(apps, call.Option{Value: call.AccountMode, Label: "account: " + describe.ModeApp(c.Account, apiclient.AllApps)})
 }
 
-// listed are options of one of the account's lists; none without an account, or where the list can't be read. option also reports whether one can be
-// chosen.
-func listed[T any](c *call.Call, list func(call.AccountFacts) ([]T, error), option func(one T, all []T) (call.Option, bool)) (options []call.Option) {
-	if c.Account == nil {
-		return nil
-	}
-	all, err := list(c.Given())
-	if err != nil {
-		return nil
-	}
+// listed are options of one of the account's lists; none without an account, or where the list can't be read. option
+// also reports whether one can be chosen.
+func listed[T any](all []T, option func(one T) (call.Option, bool)) (options []call.Option) {
 	for _, one := range all {
-		if o, ok := option(one, all); ok && len(options) < maxOptions {
+		if o, ok := option(one); ok && len(options) < maxOptions {
 			options = append(options, o)
 		}
 	}
@@ -136,11 +128,9 @@ func listed[T any](c *call.Call, list func(call.AccountFacts) ([]T, error), opti
 
 // OngoingAttacks are the attacks that go on, as they were last seen, the most urgent first.
 func OngoingAttacks(c *call.Call) []call.Option {
-	var known map[string]apiclient.Attack
-	return listed(c, func(call.AccountFacts) (ids []string, err error) {
-		known, err = report.KnownAttacks(c)
-		return slices.SortedFunc(maps.Keys(known), func(x, y string) int { return cmp.Or(describe.WorstFirst(known[x], known[y]), cmp.Compare(x, y)) }), err
-	}, func(id string, _ []string) (call.Option, bool) {
+	known := c.Facts.Stored.Value
+	ids := slices.SortedFunc(maps.Keys(known), func(x, y string) int { return cmp.Or(describe.WorstFirst(known[x], known[y]), cmp.Compare(x, y)) })
+	return listed(ids, func(id string) (call.Option, bool) {
 		what := describe.TypeName(text.Field(known[id].Type))
 		if record.IsStorm(known[id].ID) {
 			what = "storm"
@@ -151,21 +141,22 @@ func OngoingAttacks(c *call.Call) []call.Option {
 
 // ChangesInForce are wafbot's changes that can be extended or undone.
 func ChangesInForce(c *call.Call) []call.Option {
-	return listed(c, call.AccountFacts.Changes, func(ch record.Change, all []record.Change) (call.Option, bool) {
+	all := c.Facts.Changes.Value
+	return listed(all, func(ch record.Change) (call.Option, bool) {
 		return call.Option{Value: ch.ID, Label: ch.ID + " " + ch.Does}, ch.InForce(c.Now) && ch.Parent() == "" && !efficacy.Superseded(ch, all)
 	})
 }
 
 // WaitingRequests are the approval requests that can be decided.
 func WaitingRequests(c *call.Call) []call.Option {
-	return listed(c, call.AccountFacts.Approvals, func(q record.ApprovalRequest, _ []record.ApprovalRequest) (call.Option, bool) {
+	return listed(c.Facts.Approvals.Value, func(q record.ApprovalRequest) (call.Option, bool) {
 		return call.Option{Value: q.ID, Label: q.ID + " " + q.Does}, q.Waits(c.Now)
 	})
 }
 
 // StormsGrouped are the storms that are stored, for the field that asks for one.
 func StormsGrouped(c *call.Call) []call.Option {
-	return listed(c, call.AccountFacts.Storms, func(s record.StormSeen, _ []record.StormSeen) (call.Option, bool) {
+	return listed(c.Facts.Storms.Value, func(s record.StormSeen) (call.Option, bool) {
 		on := text.Field(describe.Applications(s.Storm, c.Account))
 		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack")}, true
 	})

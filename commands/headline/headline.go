@@ -38,31 +38,22 @@ type Headline struct {
 	Review   bool // an incident without a verdict is never green: Mitigated reads STOPPED and Ended reads ENDED, REVIEW
 }
 
-// Facts are what a headline follows from.
-type Facts struct {
-	Situation call.Situation
-	Quiet     bool          // no hit and no stopped try for as long as an attack goes on
-	Outage    record.Outage // in which the service can't be read; zero: it can
-	Triage    record.Triage
-}
-
 // Of is the headline of an attack or storm. Its State is not asked again: whatever is said beside it follows from the same facts.
-func Of(f Facts) Headline {
-	s := f.Situation
+func Of(s call.Situation) Headline {
 	if s.Storm != nil {
-		return f.storm()
+		return storm(s)
 	}
-	h := Headline{State: f.state(), Severity: f.Triage.Severity(record.Worst(s.Severity, record.SeverityOf(s.Attack))), Incident: s.Attack.Incident()}
-	h.Review = h.Incident && f.Triage.Verdict == nil
+	h := Headline{State: state(s), Severity: s.Triage.Severity(record.Worst(s.Severity, record.SeverityOf(s.Attack))), Incident: s.Attack.Incident()}
+	h.Review = h.Incident && s.Triage.Verdict == nil
 	switch h.State {
 	case FalsePositive:
 		h.Severity = record.SeverityLow
 	case Ended, Mitigated, Quiet:
 		h.Since = s.Attack.Last
 	case Unknown:
-		if h.Since = f.Outage.From; f.outage() {
-			f.Outage = record.Outage{}
-			h.Was = f.state()
+		if h.Since = s.Outage.From; outage(s) {
+			s.Outage = record.Outage{}
+			h.Was = state(s)
 		}
 		h.Resumed = s.ResumedAt
 	default:
@@ -71,16 +62,15 @@ func Of(f Facts) Headline {
 	return h
 }
 
-func (f Facts) state() State {
-	s := f.Situation
+func state(s call.Situation) State {
 	switch status := s.Attack.Status(); {
-	case f.outage():
+	case outage(s):
 		return Unknown
-	case s.Attack.FalsePositive() || f.verdict("false_positive"):
+	case s.Attack.FalsePositive() || verdict(s, "false_positive"):
 		return FalsePositive
-	case f.verdict("test"):
+	case verdict(s, "test"):
 		return Test
-	case f.Quiet:
+	case s.Quiet:
 		return Ended
 	case status == apiclient.StatusUnknown:
 		return Unknown
@@ -97,9 +87,11 @@ func (f Facts) state() State {
 }
 
 // outage reports whether it isn't known what goes on. One that is over was so before: its card says when it was hit last.
-func (f Facts) outage() bool { return !f.Outage.From.IsZero() && !f.Quiet }
+func outage(s call.Situation) bool { return !s.Outage.From.IsZero() && !s.Quiet }
 
-func (f Facts) verdict(is string) bool { return f.Triage.Verdict != nil && f.Triage.Verdict.Is == is }
+func verdict(s call.Situation, is string) bool {
+	return s.Triage.Verdict != nil && s.Triage.Verdict.Is == is
+}
 
 // proven reports whether mitigations stop all of an attack of which no hit is seen getting through: something was stopped since the last one did, and each
 // source is covered, by a patch or mode that was seen to work, or by denials of sources that sent all hits. Counts are sampled: else its silence has

@@ -23,81 +23,83 @@ func at(minute int) time.Time { return time.Date(2026, 11, 21, 3, minute, 0, 0, 
 var top, other = netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("198.51.100.9")
 
 // facts are those of an attack of two sources that was hit last at 03:20, where nothing was done.
-func facts(change ...func(*Facts)) Facts {
-	f := Facts{Situation: call.Situation{
+func facts(change ...func(*call.Situation)) call.Situation {
+	f := call.Situation{
 		ID: "ak7q2m9xw", Account: &config.Account{Name: "acme", OngoingFor: 15 * time.Minute, Applications: map[int]config.Application{4: {Name: "Shop"}}}, Now: now, ListsReadAt: now,
 		Attack: apiclient.Attack{
 			ID: "x:1", Type: "sqli", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Parameter: "POST_FORM_URLENCODED_login_value", First: at(0), Last: at(20),
 			Hits: apiclient.Known(100), SourceCount: apiclient.Known(2), BlockStatus: "monitored",
 			Sources: []apiclient.Source{{IP: top, Hits: apiclient.Known(60), Country: "FR"}, {IP: other, Hits: apiclient.Known(40), Country: "NL"}},
 		},
-	}}
+	}
 	for _, c := range change {
 		c(&f)
 	}
-	f.Situation.Others = efficacy.Others(f.Situation, 0)
+	f.Others = efficacy.Others(f, 0)
 	return f
 }
 
-func attack(change func(*apiclient.Attack)) func(*Facts) {
-	return func(f *Facts) { change(&f.Situation.Attack) }
+func attack(change func(*apiclient.Attack)) func(*call.Situation) {
+	return func(f *call.Situation) { change(&f.Attack) }
 }
-func status(s string) func(*Facts) { return attack(func(a *apiclient.Attack) { a.BlockStatus = s }) }
-func incident(f *Facts)            { f.Situation.Attack.VulnID = "812" }
-func over(f *Facts)                { f.Quiet = true }
-func pausing(f *Facts)             { f.Situation.Paused = true }
-func outage(f *Facts)              { f.Outage = record.Outage{From: at(11)} }
-func oneSource(f *Facts) {
-	a := &f.Situation.Attack
+func status(s string) func(*call.Situation) {
+	return attack(func(a *apiclient.Attack) { a.BlockStatus = s })
+}
+func incident(f *call.Situation) { f.Attack.VulnID = "812" }
+func over(f *call.Situation)     { f.Quiet = true }
+func pausing(f *call.Situation)  { f.Paused = true }
+func inOutage(f *call.Situation) { f.Outage = record.Outage{From: at(11)} }
+func oneSource(f *call.Situation) {
+	a := &f.Attack
 	a.Sources, a.SourceCount, a.Hits = a.Sources[:1], apiclient.Known(1), a.Sources[0].Hits
 }
 
-func verdict(is string) func(*Facts) {
-	return func(f *Facts) { f.Triage.Verdict = &record.Verdict{Is: is} }
+func judged(is string) func(*call.Situation) {
+	return func(f *call.Situation) { f.Triage.Verdict = &record.Verdict{Is: is} }
 }
 
 // deny is an entry of another author, for all applications, made at 03:10.
-func deny(kind string, values ...string) func(*Facts) {
+func deny(kind string, values ...string) func(*call.Situation) {
 	return listed(apiclient.ListDeny, kind, values)
 }
 
-func allow(kind string, values ...string) func(*Facts) {
+func allow(kind string, values ...string) func(*call.Situation) {
 	return listed(apiclient.ListAllow, kind, values)
 }
 
-func listed(list, kind string, values []string) func(*Facts) {
-	return func(f *Facts) {
-		e := apiclient.IPRule{ID: int64(len(f.Situation.Entries) + 1), List: list, Kind: kind, Values: values, Apps: []int{apiclient.AllApps}, Author: "rob", Created: at(10)}
+func listed(list, kind string, values []string) func(*call.Situation) {
+	return func(f *call.Situation) {
+		e := apiclient.IPRule{ID: int64(len(f.Entries) + 1), List: list, Kind: kind, Values: values, Apps: []int{apiclient.AllApps}, Author: "rob", Created: at(10)}
 		if kind == apiclient.KindRange {
 			e.Subnet, e.Values = netip.MustParsePrefix(values[0]), nil
 		}
-		f.Situation.Entries = append(f.Situation.Entries, e)
+		f.Entries = append(f.Entries, e)
 	}
 }
 
 // patch is a rule of another author for the attack's place, made at 03:10.
-func patch(f *Facts) {
-	point, _ := apiclient.ParameterPoint(f.Situation.Attack.Parameter)
+func patch(f *call.Situation) {
+	point, _ := apiclient.ParameterPoint(f.Attack.Parameter)
 	conditions, err := apiclient.ScopeConditions(apiclient.Scope{App: apiclient.Known(4), Host: "shop.example.com", Path: "/login", Method: "POST"})
 	if err != nil {
 		panic(err)
 	}
-	f.Situation.Rules = append(f.Situation.Rules, apiclient.Rule{ID: 7, Type: apiclient.RulePatch, AttackType: "sqli", Point: point, Conditions: conditions, Updated: at(10)})
+	f.Rules = append(f.Rules, apiclient.Rule{ID: 7, Type: apiclient.RulePatch, AttackType: "sqli", Point: point, Conditions: conditions, Updated: at(10)})
 }
 
 // ours is a denial of wafbot's for the attack, on an application.
-func ours(app int) func(*Facts) {
-	return func(f *Facts) {
+func ours(app int) func(*call.Situation) {
+	return func(f *call.Situation) {
 		entry := &apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.PrefixFrom(top, 32), Reason: "wafbot c1", Apps: []int{app}}
-		f.Situation.AccountChanges = []record.Change{{ID: "c1", AttackID: "ak7q2m9xw", State: record.StateDone, At: at(12), Steps: []record.Step{{Kind: record.AddEntry, Done: true, Entry: entry}}}}
-		f.Situation.Entries = append(f.Situation.Entries, *entry)
+		f.AccountChanges = []record.Change{{ID: "c1", AttackID: "ak7q2m9xw", State: record.StateDone, At: at(12), Steps: []record.Step{{Kind: record.AddEntry, Done: true, Entry: entry}}}}
+		f.Entries = append(f.Entries, *entry)
 	}
 }
 
 // stopped are tries of sources that were seen stopped until a minute.
-func stopped(minute int, sources ...netip.Addr) func(*Facts) {
-	return func(f *Facts) {
-		s := &f.Situation.Stopped
+func stopped(minute int, sources ...netip.Addr) func(*call.Situation) {
+	return func(f *call.Situation) {
+		s := &f.Stopped
 		if s.Sources == nil {
 			s.Sources = map[netip.Addr]record.Tally{}
 		}
@@ -107,26 +109,26 @@ func stopped(minute int, sources ...netip.Addr) func(*Facts) {
 	}
 }
 
-func patched(minute int) func(*Facts) {
-	return func(f *Facts) { f.Situation.Stopped.Patched = record.Tally{N: 10, First: at(11), Last: at(minute)} }
+func patched(minute int) func(*call.Situation) {
+	return func(f *call.Situation) { f.Stopped.Patched = record.Tally{N: 10, First: at(11), Last: at(minute)} }
 }
 
 func TestHeadline(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		facts Facts
+		facts call.Situation
 		want  State
 	}{
-		"unreachable":                               {facts(outage), Unknown},
-		"unreachable, and a verdict":                {facts(outage, verdict("test")), Unknown},
-		"unreachable, and it was over":              {facts(outage, over), Ended},
+		"unreachable":                               {facts(inOutage), Unknown},
+		"unreachable, and a verdict":                {facts(inOutage, judged("test")), Unknown},
+		"unreachable, and it was over":              {facts(inOutage, over), Ended},
 		"no blocking status":                        {facts(status("")), Unknown},
 		"a status that wafbot doesn't know":         {facts(status("odd")), Unknown},
 		"no blocking status, nothing through":       {facts(status(""), pausing), Unknown},
-		"a person says that it is none":             {facts(verdict("false_positive")), FalsePositive},
+		"a person says that it is none":             {facts(judged("false_positive")), FalsePositive},
 		"the service says so":                       {facts(attack(func(a *apiclient.Attack) { a.State = "falsepositive" }), over), FalsePositive},
-		"a test":                                    {facts(verdict("test"), over), Test},
-		"real":                                      {facts(verdict("real")), NotBlocked},
+		"a test":                                    {facts(judged("test"), over), Test},
+		"real":                                      {facts(judged("real")), NotBlocked},
 		"over":                                      {facts(over, status("blocked")), Ended},
 		"blocked":                                   {facts(status("blocked")), Blocked},
 		"partly, says the service":                  {facts(status("Partially Blocked")), PartlyBlocked},
@@ -144,8 +146,8 @@ func TestHeadline(t *testing.T) {
 		"denied by a range":                         {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.0/24"), stopped(29, top)), Mitigated},
 		"denied as a proxy, seen stopped":           {facts(pausing, oneSource, deny(apiclient.KindProxy, "TOR"), stopped(29, top)), Mitigated},
 		"proxies are denied, not seen stopped":      {facts(pausing, oneSource, deny(apiclient.KindProxy, "TOR"), patched(29)), Quiet},
-		"denied on another application": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(29, top), func(f *Facts) {
-			f.Situation.Entries[0].Apps = []int{5}
+		"denied on another application": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(29, top), func(f *call.Situation) {
+			f.Entries[0].Apps = []int{5}
 		}), Quiet},
 		"wafbot denied it elsewhere":       {facts(pausing, oneSource, stopped(29, top), ours(5)), Quiet},
 		"wafbot denied it here":            {facts(pausing, oneSource, stopped(29, top), ours(4)), Mitigated},
@@ -172,23 +174,23 @@ func TestHeadline(t *testing.T) {
 
 func TestWhatElseAHeadlineSays(t *testing.T) {
 	t.Parallel()
-	resumed := func(f *Facts) { f.Situation.ResumedAt = at(15) }
-	worst := func(f *Facts) { f.Situation.Severity = record.SeverityCritical }
+	resumed := func(f *call.Situation) { f.ResumedAt = at(15) }
+	worst := func(f *call.Situation) { f.Severity = record.SeverityCritical }
 	for name, tt := range map[string]struct {
-		facts Facts
+		facts call.Situation
 		want  Headline
 	}{
-		"unreachable":         {facts(outage, resumed), Headline{State: Unknown, Since: at(11), Was: NotBlocked, Resumed: at(15), Severity: "high"}},
+		"unreachable":         {facts(inOutage, resumed), Headline{State: Unknown, Since: at(11), Was: NotBlocked, Resumed: at(15), Severity: "high"}},
 		"no status":           {facts(status("")), Headline{State: Unknown, Severity: "high"}},
 		"over, an incident":   {facts(over, incident, resumed), Headline{State: Ended, Since: at(20), Severity: "critical", Incident: true, Review: true}},
-		"over, reviewed":      {facts(over, incident, verdict("real")), Headline{State: Ended, Since: at(20), Severity: "critical", Incident: true}},
+		"over, reviewed":      {facts(over, incident, judged("real")), Headline{State: Ended, Since: at(20), Severity: "critical", Incident: true}},
 		"resumed":             {facts(resumed), Headline{State: NotBlocked, Resumed: at(15), Severity: "high"}},
 		"resumed, silent":     {facts(resumed, pausing), Headline{State: Quiet, Since: at(20), Severity: "high"}},
 		"its worst":           {facts(worst, status("blocked")), Headline{State: Blocked, Severity: "critical"}},
 		"blocked throughout":  {facts(status("blocked")), Headline{State: Blocked, Severity: "low"}},
-		"a test":              {facts(worst, verdict("test")), Headline{State: Test, Severity: "low"}},
+		"a test":              {facts(worst, judged("test")), Headline{State: Test, Severity: "low"}},
 		"another type":        {facts(attack(func(a *apiclient.Attack) { a.Type = "xss" })), Headline{State: NotBlocked, Severity: "medium"}},
-		"a verdict, it works": {facts(worst, verdict("real")), Headline{State: NotBlocked, Severity: "critical"}},
+		"a verdict, it works": {facts(worst, judged("real")), Headline{State: NotBlocked, Severity: "critical"}},
 	} {
 		require.Equal(t, tt.want, Of(tt.facts), name)
 	}
@@ -197,11 +199,11 @@ func TestWhatElseAHeadlineSays(t *testing.T) {
 // An incident's words ask for a review until there is a verdict, on lists as on its card.
 func TestWordsOfAnIncident(t *testing.T) {
 	t.Parallel()
-	for want, f := range map[string]Facts{
+	for want, f := range map[string]call.Situation{
 		"ENDED, REVIEW": facts(over, incident),
-		"ENDED":         facts(over, incident, verdict("real")),
+		"ENDED":         facts(over, incident, judged("real")),
 		"STOPPED":       facts(pausing, incident, patch, patched(29)),
-		"MITIGATED":     facts(pausing, incident, patch, patched(29), verdict("real")),
+		"MITIGATED":     facts(pausing, incident, patch, patched(29), judged("real")),
 		"NOT BLOCKED":   facts(incident),
 	} {
 		require.Equal(t, want, Of(f).Words())
@@ -215,23 +217,23 @@ func TestMitigations(t *testing.T) {
 		ID: "c1", AttackID: "ak7q2m9xw", State: record.StateDone, At: at(12), Until: at(59), Actor: record.Actor{Name: "Anna"}, Does: "Deny 203.0.113.7 everywhere for 4h",
 		Steps: []record.Step{{Kind: record.AddEntry, Done: true, Entry: &apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Reason: "wafbot c1", Apps: []int{0}}}},
 	}
-	byAnna := func(finding record.Finding, stopped int64) func(*Facts) {
-		return func(f *Facts) {
-			f.Situation.AccountChanges = []record.Change{own}
-			f.Situation.Entries = append(f.Situation.Entries, *own.Steps[0].Entry)
+	byAnna := func(finding record.Finding, stopped int64) func(*call.Situation) {
+		return func(f *call.Situation) {
+			f.AccountChanges = []record.Change{own}
+			f.Entries = append(f.Entries, *own.Steps[0].Entry)
 			parts := map[string]record.Traffic{top.String(): {Stopped: record.Tally{N: stopped, Last: at(29)}}}
-			f.Situation.Efficacy = map[string]record.Efficacy{"c1": {Finding: finding, Parts: parts}}
+			f.Efficacy = map[string]record.Efficacy{"c1": {Finding: finding, Parts: parts}}
 		}
 	}
 	for name, tt := range map[string]struct {
-		facts Facts
+		facts call.Situation
 		want  record.Mitigation
 	}{
-		"ours, sent":                  {facts(byAnna(record.NotYet, 0), func(f *Facts) { f.Situation.AccountChanges[0].At = at(28) }), record.Mitigation{Change: "c1", By: "Anna"}},
+		"ours, sent":                  {facts(byAnna(record.NotYet, 0), func(f *call.Situation) { f.AccountChanges[0].At = at(28) }), record.Mitigation{Change: "c1", By: "Anna"}},
 		"ours, not working":           {facts(byAnna(record.NotWorking, 0)), record.Mitigation{Change: "c1", By: "Anna", Finding: record.NotWorking}},
 		"ours, works, others don't":   {facts(byAnna(record.Working, 1), stopped(19, top)), record.Mitigation{Change: "c1", By: "Anna", Finding: record.PartlyWorking, Stopped: 1, Others: 1}},
 		"ours, works, nothing passes": {facts(byAnna(record.Working, 1), stopped(29, top), pausing), record.Mitigation{Change: "c1", By: "Anna", Finding: record.Working, Stopped: 1}},
-		"theirs, sent":                {facts(deny(apiclient.KindRange, "203.0.113.7/32"), func(f *Facts) { f.Situation.Entries[0].Created = at(28) }), record.Mitigation{By: "rob"}},
+		"theirs, sent":                {facts(deny(apiclient.KindRange, "203.0.113.7/32"), func(f *call.Situation) { f.Entries[0].Created = at(28) }), record.Mitigation{By: "rob"}},
 		"theirs, works":               {facts(deny(apiclient.KindCountry, "FR"), stopped(29, top), pausing), record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.Working, Stopped: 10}},
 		"theirs, not the only source": {facts(deny(apiclient.KindCountry, "FR")), record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.EfficacyUnknown}},
 		"theirs, all get through":     {facts(oneSource, deny(apiclient.KindCountry, "FR")), record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.NotWorking}},
@@ -239,7 +241,7 @@ func TestMitigations(t *testing.T) {
 		"theirs, a patch, sent":       {facts(patch), record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only"}},
 		"theirs, a patch, no longer":  {facts(patch, patched(12)), record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.NotWorking, Stopped: 10}},
 	} {
-		all := efficacy.Mitigations(tt.facts.Situation)
+		all := efficacy.Mitigations(tt.facts)
 		require.Len(t, all, 1, name)
 		got := all[0]
 		if tt.want.Does == "" {
@@ -247,6 +249,6 @@ func TestMitigations(t *testing.T) {
 		}
 		require.Equal(t, tt.want, record.Mitigation{Does: got.Does, Change: got.Change, By: got.By, Finding: got.Finding, Stopped: got.Stopped, Others: got.Others}, name)
 	}
-	require.Empty(t, efficacy.Mitigations(facts().Situation))
-	require.Empty(t, efficacy.Mitigations(facts(deny(apiclient.KindCountry, "DE"), allow(apiclient.KindCountry, "FR")).Situation))
+	require.Empty(t, efficacy.Mitigations(facts()))
+	require.Empty(t, efficacy.Mitigations(facts(deny(apiclient.KindCountry, "DE"), allow(apiclient.KindCountry, "FR"))))
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	. "github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/record"
@@ -27,9 +28,9 @@ func TestTheProof(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		f := facts(status(rapid.SampledFrom([]string{"monitored", "Partially Blocked"}).Draw(t, "status")))
-		a := &f.Situation.Attack
+		a := &f.Attack
 		a.Sources, a.Hits = nil, apiclient.Known(int64(rapid.SampledFrom([]int{0, 0, 5}).Draw(t, "hits of others")))
-		f.Situation.Paused = rapid.Bool().Draw(t, "paused")
+		f.Paused = rapid.Bool().Draw(t, "paused")
 		var all []drawn
 		for i := range rapid.IntRange(1, 4).Draw(t, "sources") {
 			d := drawn{
@@ -54,8 +55,8 @@ func TestTheProof(t *testing.T) {
 }
 
 // add adds a source, and the entry that denies it.
-func add(f *Facts, i int, d drawn) {
-	s := &f.Situation
+func add(f *call.Situation, i int, d drawn) {
+	s := f
 	country := fmt.Sprintf("%c%c", 'A'+i, 'A'+i)
 	source := apiclient.Source{IP: netip.AddrFrom4([4]byte{198, 51, byte(i), 7}), Hits: apiclient.Known(int64(10 + i)), Country: country}
 	s.Attack.Sources, s.Attack.Hits.N = append(s.Attack.Sources, source), s.Attack.Hits.N+source.Hits.N
@@ -82,7 +83,7 @@ func add(f *Facts, i int, d drawn) {
 }
 
 // check holds a headline against what was generated. The last hit got through at 03:20.
-func check(t *rapid.T, f Facts, all []drawn, patchedUntil int) {
+func check(t *rapid.T, f call.Situation, all []drawn, patchedUntil int) {
 	covered, last, hits := true, patchedUntil, int64(0)
 	ofProxies := false // such an entry is for whatever was seen stopped and is in no other
 	for _, d := range all {
@@ -93,23 +94,23 @@ func check(t *rapid.T, f Facts, all []drawn, patchedUntil int) {
 		last, allowed = max(last, d.stopped), allowed || d.allowed
 		denied := !d.elsewhere && d.denied != "" && d.denied != "proxy" || ofProxies && (d.denied == "" || d.denied == "proxy") && d.stopped > 0
 		if denied {
-			hits += f.Situation.Attack.Sources[i].Hits.N
+			hits += f.Attack.Sources[i].Hits.N
 		}
 		covered = covered && denied && !d.allowed && d.stopped > 20
 	}
-	f.Situation.Others = efficacy.Others(f.Situation, 0)
+	f.Others = efficacy.Others(f, 0)
 	got := Of(f)
 	if covered || patchedUntil > 20 {
 		require.NotEqual(t, NotBlocked, got.State, "all that is seen is covered and stopped")
 	}
-	if f.Situation.Paused {
+	if f.Paused {
 		require.Contains(t, []State{Mitigated, Quiet}, got.State)
 	}
 	if got.State == Mitigated {
-		require.True(t, f.Situation.Paused)
+		require.True(t, f.Paused)
 		require.Greater(t, last, 20, "something was stopped since a hit got through")
 		require.False(t, allowed)
-		require.True(t, patchedUntil > 20 || hits == f.Situation.Attack.Hits.N, "%d hits of %v are of denied sources", hits, f.Situation.Attack.Hits)
+		require.True(t, patchedUntil > 20 || hits == f.Attack.Hits.N, "%d hits of %v are of denied sources", hits, f.Attack.Hits)
 	}
 	require.Equal(t, record.SeverityHigh, got.Severity)
 }

@@ -15,20 +15,20 @@ import (
 
 // storm is the headline of a storm: what gets through now decides, as far as it is known. A mitigation proves nothing about all of its attacks, so a
 // storm of which nothing gets through any more is quiet, and never mitigated.
-func (f Facts) storm() Headline {
-	s := *f.Situation.Storm
-	h := Headline{Severity: cmp.Or(s.Severity, record.SeverityOf(f.Situation.Attack))}
+func storm(f call.Situation) Headline {
+	s := *f.Storm
+	h := Headline{Severity: cmp.Or(s.Severity, record.SeverityOf(f.Attack))}
 	switch {
-	case !f.Outage.From.IsZero() && !f.Quiet:
+	case outage(f):
 		h.State, h.Since = Unknown, f.Outage.From
 		f.Outage = record.Outage{}
-		h.Was = f.storm().State
-	case f.verdict("false_positive") || s.FalsePositives >= s.Grouped && s.Grouped > 0:
+		h.Was = storm(f).State
+	case verdict(f, "false_positive") || s.FalsePositives >= s.Grouped && s.Grouped > 0:
 		h.State = FalsePositive
-	case f.verdict("test"):
+	case verdict(f, "test"):
 		h.State = Test
 	case f.Quiet:
-		h.State, h.Since = Ended, f.Situation.Attack.Last
+		h.State, h.Since = Ended, f.Attack.Last
 	case s.Through[apiclient.StatusNotBlocked] > 0:
 		h.State = NotBlocked
 	case s.Through[apiclient.StatusPartly] > 0:
@@ -48,7 +48,7 @@ func (f Facts) storm() Headline {
 
 // OfStorm is the headline of a storm as lists have it; outage is what keeps the service from being read, zero if nothing does.
 func OfStorm(row call.StormRow, outage record.Outage) Headline {
-	return Of(Facts{Situation: call.Situation{Attack: row.Attack, Storm: &row.Storm}, Quiet: row.Quiet, Outage: outage, Triage: row.Triage})
+	return Of(call.Situation{Attack: row.Attack, Storm: &row.Storm, Quiet: row.Quiet, Outage: outage, Triage: row.Triage})
 }
 
 // StormState is a state of a storm in words, without its time: "4 of 800 NOT BLOCKED".

@@ -22,7 +22,7 @@ func TestAStormsHeadline(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		storm record.Storm
-		facts headline.Facts
+		facts call.Situation
 		want  headline.Headline
 		words string
 	}{
@@ -55,24 +55,24 @@ func TestAStormsHeadline(t *testing.T) {
 			want:  headline.Headline{State: headline.NotBlocked, Severity: record.SeverityHigh}, words: "1 of 2,000 NOT BLOCKED",
 		},
 		"ended": {
-			storm: record.Storm{Grouped: 800, Ended: three, Through: statuses{apiclient.StatusNotBlocked: 4}, Severity: record.SeverityHigh}, facts: headline.Facts{Quiet: true},
+			storm: record.Storm{Grouped: 800, Ended: three, Through: statuses{apiclient.StatusNotBlocked: 4}, Severity: record.SeverityHigh}, facts: call.Situation{Quiet: true},
 			want: headline.Headline{State: headline.Ended, Since: three.Add(-time.Minute), Severity: record.SeverityHigh}, words: "ENDED",
 		},
 		"all false positives": {
-			storm: record.Storm{Grouped: 800, FalsePositives: 800, Severity: record.SeverityHigh}, facts: headline.Facts{Quiet: true},
+			storm: record.Storm{Grouped: 800, FalsePositives: 800, Severity: record.SeverityHigh}, facts: call.Situation{Quiet: true},
 			want: headline.Headline{State: headline.FalsePositive, Severity: record.SeverityLow}, words: "FALSE POSITIVE",
 		},
 		"a test": {
 			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusNotBlocked: 4}, Severity: record.SeverityHigh},
-			facts: headline.Facts{Triage: record.Triage{Verdict: &record.Verdict{Is: "test"}}},
+			facts: call.Situation{Triage: record.Triage{Verdict: &record.Verdict{Is: "test"}}},
 			want:  headline.Headline{State: headline.Test, Severity: record.SeverityLow}, words: "TEST",
 		},
 		"unreachable": {
-			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusNotBlocked: 4}, LastThrough: three, Severity: record.SeverityHigh}, facts: headline.Facts{Outage: record.Outage{From: three}},
+			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusNotBlocked: 4}, LastThrough: three, Severity: record.SeverityHigh}, facts: call.Situation{Outage: record.Outage{From: three}},
 			want: headline.Headline{State: headline.Unknown, Since: three, Was: headline.NotBlocked, Severity: record.SeverityHigh}, words: "UNKNOWN",
 		},
 	} {
-		tt.facts.Situation = call.Situation{Attack: apiclient.Attack{Last: three.Add(-time.Minute)}, Storm: &tt.storm}
+		tt.facts.Attack, tt.facts.Storm = apiclient.Attack{Last: three.Add(-time.Minute)}, &tt.storm
 		got := headline.Of(tt.facts)
 		require.Equal(t, tt.want, got, name)
 		require.Equal(t, tt.words, headline.StormState(got.State, tt.storm), name)
@@ -89,7 +89,7 @@ func TestAStormsHeadlineIsTrue(t *testing.T) {
 				s.Through[status], s.LastThrough = n, three
 			}
 		}
-		h := headline.Of(headline.Facts{Situation: call.Situation{Storm: &s}})
+		h := headline.Of(call.Situation{Storm: &s})
 		through := s.Passing() > 0
 		require.Equal(rt, through, h.State == headline.NotBlocked || h.State == headline.PartlyBlocked)
 		require.Equal(rt, !through, h.State == headline.Blocked, "nothing was seen through ever")

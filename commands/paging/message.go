@@ -58,7 +58,7 @@ func (c Config) what(e pager.Event, s record.AttackState) string {
 	attack := s.Attack
 	if s.Storm != nil {
 		storm := *s.Storm
-		h := headline.Of(headline.Facts{Situation: call.Situation{Attack: attack, Storm: s.Storm}, Quiet: s.Quiet})
+		h := headline.Of(call.Situation{Attack: attack, Storm: s.Storm, Quiet: s.Quiet})
 		return fmt.Sprintf("%s, %s storm on %s: %s, %s hits, %d incidents beside it. ", headline.StormState(h.State, storm), h.Severity,
 			text.Sanitize(describe.Applications(storm, c.Account), maxName), describe.Counted(storm), attack.Hits, storm.Incidents)
 	}

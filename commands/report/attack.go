@@ -1,8 +1,6 @@
 package report
 
 import (
-	"errors"
-	"maps"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -91,14 +89,4 @@ func knownSource(c *call.Call, a apiclient.Attack, s apiclient.Source) (words st
 		words = strings.TrimSpace(words + " (" + more + ")")
 	}
 	return words
-}
-
-// KnownAttacks are all the account's stored attacks and storms, by their ids.
-func KnownAttacks(c *call.Call) (map[string]apiclient.Attack, error) {
-	all := map[string]apiclient.Attack{}
-	attacks, err := c.Given().KnownAttacks("a")
-	storms, stormsErr := c.Given().KnownAttacks("s")
-	maps.Copy(all, attacks)
-	maps.Copy(all, storms)
-	return all, errors.Join(err, stormsErr)
 }

@@ -33,7 +33,7 @@ type attackList struct {
 }
 
 // ListAttacks lists attacks, or incidents only, of all the accounts that the call is about.
-func ListAttacks(c *call.Call, what string, back time.Duration, f apiclient.AttackFilter) (call.Result, error) {
+func ListAttacks(c *call.Call, what string, back time.Duration) (call.Result, error) {
 	lists, failed, data := make([]attackList, len(c.InScope)), 0, []call.AttackRow{}
 	for i, a := range c.InScope {
 		one := c.For(a)
@@ -41,9 +41,8 @@ func ListAttacks(c *call.Call, what string, back time.Duration, f apiclient.Atta
 		if err != nil {
 			return call.Result{}, err
 		}
-		f.From = from
 		l := attackList{of: a, now: one.Now, back: one.Now.Sub(from)}
-		if l.all, err = one.Given().Attacks(f); err != nil {
+		if l.all, err = one.Facts.Attacks.Get(); err != nil {
 			l.err = refusal.FromService(fmt.Errorf("list attacks of %s: %w", a.Name, err))
 			failed++
 		}

@@ -42,6 +42,35 @@ type History struct {
 	away error // why the store could not be read, or a part of it; nil: it could
 }
 
+// HistoryNeeds are those of HistoryOf.
+func HistoryNeeds() call.Rounds {
+	return call.Rounds{func(c *call.Call) call.Needs {
+		n := FreshNeeds(c)
+		n.Evidence, n.Observation, n.Triage = c.Attack.ID, c.Attack.ID, c.Attack.ID
+		n.Efficacy, n.Mutes, n.Changes = true, true, true
+		if c.Attack.Attack.App.Known {
+			n.Rules = call.AllRules
+		}
+		return n
+	}, func(c *call.Call) call.Needs {
+		h := HistoryOf(c)
+		from, _ := h.span(c.Now, c.Account.OngoingFor)
+		n := call.Needs{Audit: record.Later(from, call.Ever), Outages: record.Later(from, call.Ever)}
+		if h.Attack.App.Known {
+			n.Rules = call.AllRules
+		}
+		return n
+	}}
+}
+
+// FreshNeeds are what the call's attack is now: as the service lists it, or as the store has the storm.
+func FreshNeeds(c *call.Call) call.Needs {
+	if record.IsStorm(c.Attack.Attack.ID) {
+		return call.Needs{Storms: true}
+	}
+	return call.Needs{Attacks: apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)}}
+}
+
 // HistoryOf collects what is known of the call's attack, and names what can't be read: a report is wanted most when
 // something is broken.
 func HistoryOf(c *call.Call) History {
@@ -54,25 +83,25 @@ func HistoryOf(c *call.Call) History {
 	case !isOne:
 		h.figures(c)
 	}
-	facts := c.Facts(h.Account)
-	e, kept, err := facts.Evidence(h.ID)
-	if h.failed(err); kept {
-		h.Evidence = &e
+	facts := c.Facts
+	e, err := facts.Evidence.Get()
+	if h.failed(err); e.Ok {
+		h.Evidence = &e.Value
 	}
 	if !h.Listed {
-		seen, ok, err := facts.Observation(h.ID)
+		seen, err := facts.Observation.Get()
 		switch h.failed(err); {
-		case ok:
-			h.ReadAt = seen.At
-		case kept:
-			h.Attack, h.ReadAt = e.First.Attack, e.First.At
+		case seen.Ok:
+			h.ReadAt = seen.Value.At
+		case e.Ok:
+			h.Attack, h.ReadAt = e.Value.First.Attack, e.Value.First.At
 		}
 	}
-	h.Triage, err = facts.Triage(h.ID)
+	h.Triage, err = facts.Triage.Get()
 	h.failed(err)
-	h.Efficacy, err = facts.Efficacy()
+	h.Efficacy, err = facts.Efficacy.Get()
 	h.failed(err)
-	h.Mutes, err = facts.Mutes()
+	h.Mutes, err = facts.Mutes.Get()
 	h.failed(err)
 	h.Mutes = slices.DeleteFunc(h.Mutes, func(m record.Mute) bool {
 		return h.Attack.Incident() || m.Over(c.Now) || !policy.MuteCovers(m, h.Attack)
@@ -102,12 +131,12 @@ func (h *History) failed(err error) { h.away = cmp.Or(h.away, err) }
 
 // recorded adds what was done, by whom, and when it could not be observed.
 func (h *History) recorded(c *call.Call) {
-	facts := c.Facts(h.Account)
-	all, err := facts.Changes()
+	facts := c.Facts
+	all, err := facts.Changes.Get()
 	h.failed(err)
 	h.Changes, h.InPlace = h.own(all), h.own(efficacy.InPlace(all, c.Now))
-	from, until := h.span(c.Now, c.Account.OngoingFor)
-	entries, err := facts.Audit(from)
+	_, until := h.span(c.Now, c.Account.OngoingFor)
+	entries, err := facts.Audit.Get()
 	if errors.Is(err, record.ErrBadEntry) {
 		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ",
 			text.Code("wafbot audit export"), " names it"))
@@ -119,7 +148,7 @@ func (h *History) recorded(c *call.Call) {
 			h.Entries = append(h.Entries, e)
 		}
 	}
-	h.Outages, err = facts.Outages(from)
+	h.Outages, err = facts.Outages.Get()
 	h.failed(err)
 	h.Outages = slices.DeleteFunc(h.Outages, func(o record.Outage) bool { return !o.From.Before(until) })
 	modesOf(c, h, all)
@@ -142,7 +171,7 @@ func modesOf(c *call.Call, h *History, changes []record.Change) {
 	}
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	app := int(h.Attack.App.N)
-	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	rules, err := c.Facts.Rules.Get()
 	if err != nil {
 		h.unknown(text.New("Whether others set a mode in which no incident is registered: ", change.FailureReason(err)))
 	}
@@ -181,7 +210,7 @@ func (h *History) span(now time.Time, ongoingFor time.Duration) (from, until tim
 
 // listedNow is the call's attack as the service lists it; listed reports whether it does.
 func listedNow(c *call.Call) (a apiclient.Attack, listed bool, err error) {
-	all, err := c.Given().Attacks(apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
+	all, err := c.Facts.Attacks.Get()
 	i := slices.IndexFunc(all, func(a apiclient.Attack) bool { return record.AttackID(c.Account.Name, a.ID) == c.Attack.ID })
 	if i < 0 {
 		return a, false, err

@@ -212,10 +212,10 @@ func (h Home) burning(o Overview) (all []burning) {
 	}
 	for _, row := range o.Ongoing {
 		s := call.Situation{
-			Account: o.Of, Policy: o.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy, Now: o.Now,
+			Account: o.Of, Policy: o.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy, Triage: row.Triage, Now: o.Now,
 			Changes: slices.DeleteFunc(slices.Clone(o.InForce), func(ch record.Change) bool { return ch.AttackID != row.ID }),
 		}.As(o.States[row.ID])
-		one := burning{headline: headline.Of(headline.Facts{Situation: s, Triage: row.Triage}), hits: row.Attack.Hits.N}
+		one := burning{headline: headline.Of(s), hits: row.Attack.Hits.N}
 		one.row = h.triaged(o, row.ID, headline.AttackRow(s, one.headline, describe.CardLink(row.Card)), row.Triage, text.New(": ", text.Code(describe.Where(row.Attack))))
 		all = append(all, one)
 	}

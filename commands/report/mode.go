@@ -17,7 +17,7 @@ func ShowMode(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	rules, err := c.Facts.Rules.Get()
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}

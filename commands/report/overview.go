@@ -38,6 +38,8 @@ type Overview struct {
 	NoStore        bool                          `json:"no_store,omitempty"`        // what people did is unknown
 	Store          string                        `json:"store,omitempty"`           // why, as refusal.Redis says it
 	Damaged        []string                      `json:"damaged,omitempty"`         // what can't be read in Redis, and is set aside
+
+	ids []string // of the storms, of what goes on, and of what changes in force were made for
 }
 
 // HomeOf is the overviews of all accounts that the call is about. An account whose service hangs still shows what is
@@ -51,8 +53,7 @@ func HomeOf(c *call.Call) *Home {
 			}
 		}
 		one := c.For(a)
-		attacks, err := one.Given().Attacks(apiclient.AttackFilter{From: OngoingFrom(one)})
-		h.Accounts[i], _ = overviewOf(one, attacks, err)
+		h.Accounts[i], _ = overviewOf(one)
 		if now := h.Accounts[i].Health; i == 0 && now != nil && now.Link != "" {
 			h.Trouble = append(h.Trouble, text.Lead("Slack's deliveries: ", now.Link))
 		}
@@ -71,37 +72,57 @@ type seen struct {
 // maxLinked is how many attacks of an account get a link to their card: no more are ever shown in one message.
 const maxLinked = call.LongList
 
-// Needs are the facts of an overview.
-func Needs() []call.Fact {
-	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms, call.FactInStorms, call.FactContext}
+// HomeNeeds are those of HomeOf.
+func HomeNeeds() call.Rounds { return call.Rounds{overviewNeeds, shownNeeds} }
+
+// overviewNeeds are what an overview counts.
+func overviewNeeds(c *call.Call) call.Needs {
+	return call.Needs{
+		Attacks: apiclient.AttackFilter{From: OngoingFrom(c)}, AttackDays: call.AttackDays{Hours: hoursOf(c.Now, trendDays), Brief: true},
+		Changes: true, Efficacy: true, Approvals: true, Triages: true, Mutes: true, Context: true, Storms: true, InStorms: true,
+		PermissionLoss: true, Health: true,
+	}
+}
+
+// shownNeeds are what an overview shows of what goes on.
+func shownNeeds(c *call.Call) (n call.Needs) {
+	o, _ := overviewOf(c)
+	if o.NoStore {
+		return n
+	}
+	if n.States = o.ids[len(o.Storms):]; c.Actor.Via != record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
+		n.CardLinks = o.ids[:min(maxLinked, len(o.ids))]
+	}
+	return n
 }
 
 // overviewOf puts together what is known of the call's account: what was listed at the service, or why not, and what is
 // stored. After an error of the store nothing stored is in it: half of it would be taken for all.
-func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overview, seen) {
+func overviewOf(c *call.Call) (Overview, seen) {
 	o := Overview{Account: c.Account.Name, Of: c.Account, Policy: c.Policy, Now: c.Now, Role: c.Role, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
-	facts, s := c.Given(), seen{attacks: listed}
-	if unlisted != nil {
+	facts, s := c.Facts, seen{}
+	var unlisted error
+	if s.attacks, unlisted = facts.Attacks.Get(); unlisted != nil {
 		words, _ := call.ForPeople(c.Invocation, refusal.FromService(unlisted))
 		o.Fault = words.String()
 	}
-	if h, ok := facts.Health(); ok {
-		o.Health = &h
+	if h := facts.Health.Value; h.Ok {
+		o.Health = &h.Value
 	}
-	if t, err := facts.PermissionLoss(); err == nil && t.GoesOn() {
+	if t, err := facts.PermissionLoss.Get(); err == nil && t.GoesOn() {
 		o.PermissionLoss = &t
 	}
 	var errs [8]error
 	var seen map[string]record.Efficacy
 	var storms []record.StormSeen
-	s.changes, errs[0] = facts.Changes()
-	s.triages, errs[1] = facts.Triages()
+	s.changes, errs[0] = facts.Changes.Get()
+	s.triages, errs[1] = facts.Triages.Get()
 	o.Muted, errs[2] = ActiveMutes(c)
-	o.Waiting, errs[3] = facts.Approvals()
-	seen, errs[4] = facts.Efficacy()
+	o.Waiting, errs[3] = facts.Approvals.Get()
+	seen, errs[4] = facts.Efficacy.Get()
 	storms, errs[5] = StormsGoingOn(c)
-	ongoing, err := Ungrouped(c, Ongoing(c, listed))
-	errs[6], errs[7] = err, c.LoadContext()
+	ongoing, err := Ungrouped(c, Ongoing(c, s.attacks))
+	errs[6], errs[7] = err, facts.Context.Err
 	o.Damaged = c.Context.Damaged
 	err = errors.Join(errs[:]...)
 	if err != nil {
@@ -132,14 +153,10 @@ func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []ap
 	for _, attack := range ongoing {
 		ids = append(ids, record.AttackID(o.Account, attack.ID))
 	}
-	var links map[string]string
+	links := c.Facts.CardLinks.Value
 	if stored {
 		stopped := o.mitigated(ids)
-		ids = append(ids, stopped...)
-		if c.Actor.Via != record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
-			links = c.Facts(o.Account).CardLinks(ids[:min(maxLinked, len(ids))])
-		}
-		o.States, _ = c.Facts(o.Account).States(ids[len(storms):]) // without them a row has what the service says
+		o.ids, o.States = append(ids, stopped...), c.Facts.States.Value // without these a row has what the service says
 		for _, id := range stopped {
 			if s := o.States[id]; s.GoesOn() && s.Storm == nil && !s.Grouped() && !s.Rebuilt && !s.Attack.FalsePositive() {
 				ongoing = append(ongoing, s.Attack)
@@ -182,7 +199,7 @@ func (o *Overview) mitigated(but []string) (ids []string) {
 
 // ActiveMutes are the mutes of the call's account that are not over.
 func ActiveMutes(c *call.Call) ([]record.Mute, error) {
-	all, err := c.Given().Mutes()
+	all, err := c.Facts.Mutes.Get()
 	if err != nil {
 		return nil, refusal.Away(err)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -19,7 +20,7 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 	if c.Attack == nil || !record.IsStorm(c.Attack.Attack.ID) {
 		return record.StormSeen{}, false, nil
 	}
-	all, err := c.Facts(c.Account.Name).Storms()
+	all, err := c.Facts.Storms.Get()
 	if err != nil {
 		return record.StormSeen{}, true, refusal.Away(err)
 	}
@@ -32,16 +33,24 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 
 // Grouped is what a storm has grouped, the one with the latest hit first.
 func Grouped(c *call.Call, storm string) ([]record.GroupedAttack, error) {
-	all, err := c.Given().Grouped(storm)
+	all, err := c.Facts.Grouped.Get()
 	if err != nil {
 		return nil, refusal.Away(err)
 	}
-	return all, nil
+	return slices.Clone(all[storm]), nil
+}
+
+// GroupedNeeds is what the stored storms grouped.
+func GroupedNeeds(c *call.Call) (n call.Needs) {
+	for _, s := range c.Facts.Storms.Value {
+		n.Grouped = append(n.Grouped, s.ID)
+	}
+	return n
 }
 
 // stormOf is the storm that grouped the call's attack; ok reports whether one did.
 func stormOf(c *call.Call) (storm record.StormSeen, attack record.GroupedAttack, ok bool, err error) {
-	storms, err := c.Facts(c.Account.Name).Storms()
+	storms, err := c.Facts.Storms.Get()
 	if err != nil {
 		return storm, attack, false, refusal.Away(err)
 	}
@@ -71,7 +80,7 @@ func StormOfLine(c *call.Call) (line text.Text, err error) {
 
 // StormsGoingOn are the storms of the call's account that go on, or whose attacks do; the newest first.
 func StormsGoingOn(c *call.Call) ([]record.StormSeen, error) {
-	all, err := c.Given().Storms()
+	all, err := c.Facts.Storms.Get()
 	if err != nil {
 		return nil, refusal.Away(err)
 	}
@@ -80,7 +89,7 @@ func StormsGoingOn(c *call.Call) ([]record.StormSeen, error) {
 
 // Ungrouped are those of the attacks for which no storm's card stands; all if that can't be read.
 func Ungrouped(c *call.Call, attacks []apiclient.Attack) ([]apiclient.Attack, error) {
-	grouped, err := c.Given().InStorms()
+	grouped, err := c.Facts.InStorms.Get()
 	if err != nil {
 		return attacks, refusal.Away(err)
 	}
@@ -91,7 +100,7 @@ func Ungrouped(c *call.Call, attacks []apiclient.Attack) ([]apiclient.Attack, er
 func stormTyped(c *call.Call, typed string) (account *config.Account, storm record.StormSeen, err error) {
 	found := 0
 	for _, a := range c.InScope {
-		all, failed := c.Facts(a.Name).Storms()
+		all, failed := c.FactsOf(a.Name).Storms.Get()
 		if failed != nil {
 			err = refusal.Away(failed)
 		}
@@ -114,6 +123,21 @@ func stormTyped(c *call.Call, typed string) (account *config.Account, storm reco
 		err = NoStorm(typed)
 	}
 	return nil, storm, err
+}
+
+// ListNeeds are those of ListAttacks, or of ListGrouped where the line names a storm.
+func ListNeeds(back time.Duration, incidents bool) call.Rounds {
+	return call.Rounds{func(c *call.Call) call.Needs {
+		from, err := Since(c, back)
+		if err != nil || c.Line.Keys["storm"] != "" {
+			return call.Needs{Storms: c.Line.Keys["storm"] != ""}
+		}
+		return call.Needs{Attacks: apiclient.AttackFilter{From: from, IncidentsOnly: incidents}}
+	}, func(c *call.Call) call.Needs {
+		n := GroupedNeeds(c)
+		n.Grouped = slices.DeleteFunc(n.Grouped, func(id string) bool { return !record.MatchID(id, c.Line.Keys["storm"]) })
+		return n
+	}}
 }
 
 // ListGrouped lists what a storm grouped, what gets through first.

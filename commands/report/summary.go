@@ -47,15 +47,29 @@ type NoteOn struct {
 	record.Note
 }
 
+// SummaryNeeds are those of Summarize.
+func SummaryNeeds() call.Rounds {
+	return call.Rounds{func(c *call.Call) call.Needs {
+		since, err := Since(c, Shift)
+		if err != nil {
+			return call.Needs{}
+		}
+		n := overviewNeeds(c)
+		n.Attacks.From = record.Earlier(since, OngoingFrom(c))
+		n.Outages, n.Entries, n.Rules = since, apiclient.ListDeny, call.AllRules
+		return n
+	}, shownNeeds}
+}
+
 // Summarize collects what happened since then. The service gets some seconds: one that hangs must not keep the rest
 // from people.
 func Summarize(c *call.Call, since time.Time) Summary {
-	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: record.Earlier(since, OngoingFrom(c))})
-	o, seen := overviewOf(c, attacks, err)
+	o, seen := overviewOf(c)
 	s := Summary{Overview: o, Since: since, Who: c.Actor}
 	s.countAttacks(seen)
 	s.happened(seen)
-	if s.Outages, err = c.Given().Outages(since); err != nil {
+	var err error
+	if s.Outages, err = c.Facts.Outages.Get(); err != nil {
 		s.NoStore, s.Store = true, refusal.Redis(err)
 	}
 	rules, err := byOthers(c, &s, seen)
@@ -111,7 +125,7 @@ func (s *Summary) happened(seen seen) {
 
 // byOthers finds the entries that others than wafbot put on the denylist, and reads the rules.
 func byOthers(c *call.Call, s *Summary, seen seen) ([]apiclient.Rule, error) {
-	entries, err := c.Given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
+	entries, err := c.Facts.Entries.Get()
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +134,7 @@ func byOthers(c *call.Call, s *Summary, seen seen) ([]apiclient.Rule, error) {
 		return ours || e.Created.Before(s.Since) || !e.Lasts(c.Now)
 	})
 	slices.SortFunc(s.Others, func(x, y apiclient.IPRule) int { return y.Created.Compare(x.Created) })
-	return c.Given().Rules(apiclient.RuleFilter{})
+	return c.Facts.Rules.Get()
 }
 
 // Parts are the sections of a hand-over, what has to be done first. Cut, they fit in one message.

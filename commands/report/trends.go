@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -113,10 +114,28 @@ func (t tallies) series() []Series {
 	return all
 }
 
-// ShowTrends answers with the trend of an account's last days, as many as hold the time looked back, today among them.
-func ShowTrends(c *call.Call, back time.Duration) (call.Result, error) {
-	days := int((back + day - 1) / day)
-	read, err := c.Given().AttackDays(call.AttackDaysAsked{Hours: hoursOf(c.Now, days)})
+// daysOf is how many days hold the time that a line looks back, today among them.
+func daysOf(c *call.Call) (int, error) {
+	back, err := grammar.ParseDuration(cmp.Or(c.Line.Keys["since"], "7d"))
+	return int((back + day - 1) / day), err
+}
+
+// TrendNeeds are those of ShowTrends.
+func TrendNeeds(c *call.Call) call.Needs {
+	days, err := daysOf(c)
+	if err != nil {
+		return call.Needs{}
+	}
+	return call.Needs{AttackDays: call.AttackDays{Hours: hoursOf(c.Now, days)}}
+}
+
+// ShowTrends answers with the trend of an account's last days.
+func ShowTrends(c *call.Call) (call.Result, error) {
+	days, err := daysOf(c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	read, err := c.Facts.AttackDays.Get()
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
@@ -224,12 +243,14 @@ func (t Trend) remarks() (lines []text.Text) {
 	return lines
 }
 
+// trendDays are those of trendPart.
+const trendDays = int(LongestTrend / day)
+
 // trendPart is the trend of the call's accounts together, in a line. It is left out with a word where the service doesn't give it soon.
 func trendPart(c *call.Call) call.Part {
-	const days = int(LongestTrend / day)
 	var known []apiclient.AttackDays
 	for _, a := range c.InScope {
-		read, err := c.Facts(a.Name).AttackDays(call.AttackDaysAsked{Hours: hoursOf(c.Now, days), Brief: true})
+		read, err := c.FactsOf(a.Name).AttackDays.Get()
 		if err == nil && !read.More {
 			known = append(known, read)
 		}
@@ -238,7 +259,7 @@ func trendPart(c *call.Call) call.Part {
 	if len(known) == 0 {
 		return call.Part{Title: text.New(title, ": unknown just now, type ", text.Code("trends"))}
 	}
-	t := Trends(c.Now, days, known...)
+	t := Trends(c.Now, trendDays, known...)
 	line := text.New(title, " ", text.Code(bars(t.Attacks)), " ", t.head())
 	if unknown := len(c.InScope) - len(known); unknown > 0 {
 		line = text.New(line, "; unknown just now of ", text.Count(unknown, "account"))

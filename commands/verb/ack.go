@@ -14,6 +14,7 @@ func ack() *call.Command {
 		Summary: "acknowledge an attack: you are on it",
 		Args:    []call.Arg{argAttack},
 		Example: "ack attack=ak7q2m9xw",
+		Needs:   call.Rounds{triageNeeds},
 		Write:   onTriage(writeAck),
 	}
 }

@@ -12,6 +12,7 @@ func approve() *call.Command {
 		Summary: "approve what another user asked for",
 		Args:    []call.Arg{argRequest},
 		Example: "approve r7k2m9xw4",
+		Needs:   call.Needs{Approvals: true}.Always(),
 		Decide: func(c *call.Call) (call.Decision, error) {
 			return decide(c, record.RequestApproved, func(d *call.Decision) error {
 				d.Line = d.Request.Line

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -20,23 +19,30 @@ func attack() *call.Command {
 	return &call.Command{
 		Name: "attack", Role: record.Viewer,
 		Summary: "one attack: what, from where, since when, and what was done",
-		Args:    []call.Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card", Label: "Attack", Options: form.OngoingAttacks}},
-		Needs:   []call.Fact{call.FactEntries, call.FactRules},
+		Args:    []call.Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card", Label: "Attack", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs}},
+		Needs:   call.Rounds{attackNeeds, report.GroupedNeeds},
 		Example: "attack ak7q2m9xw",
 		Read:    readAttack,
 	}
 }
 
+func attackNeeds(c *call.Call) call.Needs {
+	n := report.FreshNeeds(c)
+	n.Entries, n.Rules, n.Changes, n.Efficacy, n.Context, n.Storms = call.AllLists, call.AllRules, true, true, true, true
+	n.Triage, n.States = c.Attack.ID, []string{c.Attack.ID}
+	return n
+}
+
 func readAttack(c *call.Call) (call.Result, error) {
 	a := c.Account
 	k, old := report.Fresh(c)
-	noContext := c.LoadContext()
+	_, noContext := c.Facts.Context.Get()
 	res := call.Result{AttackID: k.ID, Account: a.Name}
 	storm, isOne, err := report.Storm(c)
 	if err != nil {
 		return call.Result{}, err
 	}
-	said, noTriage := c.Given().Triage(k.ID)
+	said, noTriage := c.Facts.Triage.Get()
 	row := call.NewAttackRow(a, k.Attack, said)
 	now, noStates := situation(c, k)
 	row.Ongoing = now.GoesOn || c.Ongoing(a, k.Attack)
@@ -45,11 +51,10 @@ func readAttack(c *call.Call) (call.Result, error) {
 	if isOne {
 		res.Lines = report.StormLines(c, storm)
 	} else {
-		facts := headline.Facts{Situation: now, Quiet: !row.Ongoing, Triage: said}
-		if len(old) > 0 {
-			facts.Outage.From = c.Now
+		if now.Quiet = !row.Ongoing; len(old) > 0 {
+			now.Outage.From = c.Now
 		}
-		res.Lines = append(res.Lines, headline.Line(now, headline.Of(facts)))
+		res.Lines = append(res.Lines, headline.Line(now, headline.Of(now)))
 		res.Lines = append(append(res.Lines, report.AttackLines(c, k)...), old...)
 		var grouped text.Text
 		if grouped, noStorms = report.StormOfLine(c); grouped != nil {
@@ -76,19 +81,14 @@ func readAttack(c *call.Call) (call.Result, error) {
 
 // situation is what is decided from about an attack. After an error it holds what could be read.
 func situation(c *call.Call, k record.KnownAttack) (call.Situation, error) {
-	changes, noChanges := c.Given().Changes()
-	known, noEfficacy := c.Given().Efficacy()
-	states, noStates := c.Given().States([]string{k.ID})
+	changes, noChanges := c.Facts.Changes.Get()
+	known, noEfficacy := c.Facts.Efficacy.Get()
+	states, noStates := c.Facts.States.Get()
 	s := call.Situation{
-		Account: c.Account, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Now: c.Now,
-	}.As(states[k.ID])
-	for _, ch := range slices.Backward(changes) { // the newest first; a card reads downwards
-		if ch.AttackID == k.ID && ch.Parent() == "" {
-			s.Changes = append(s.Changes, ch)
-		}
-	}
-	entries, noEntries := c.Given().Entries(apiclient.IPRuleFilter{})
-	rules, noRules := c.Given().Rules(apiclient.RuleFilter{})
+		Account: c.Account, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, Efficacy: known, Triage: c.Facts.Triage.Value, Now: c.Now,
+	}.As(states[k.ID]).Made(changes)
+	entries, noEntries := c.Facts.Entries.Get()
+	rules, noRules := c.Facts.Rules.Get()
 	if noEntries == nil && noRules == nil {
 		s.Entries, s.Rules, s.ListsReadAt = entries, rules, c.Now
 	}

@@ -24,9 +24,19 @@ func audit() *call.Command {
 			call.ArgPage,
 		},
 		Example: "audit since=24h by=@me",
-		Read:    readAudit, ReadTrail: report.ExportAudit,
+		Needs: call.Rounds{func(c *call.Call) call.Needs {
+			from, err := report.AuditFrom(c, auditBack)
+			if err != nil {
+				return call.Needs{}
+			}
+			return call.Needs{Audit: record.Later(from, call.Ever)}
+		}},
+		Read: readAudit, ReadTrail: report.ExportAudit,
 	}
 }
+
+// auditBack is how far back the log is shown where the line doesn't say.
+const auditBack = 24 * time.Hour
 
 // auditOf is what the log of an account has for a line.
 type auditOf struct {
@@ -37,12 +47,11 @@ type auditOf struct {
 func readAudit(c *call.Call) (call.Result, error) {
 	by, logs, data := report.AuditUser(c), make([]auditOf, len(c.InScope)), []record.AuditEntry{}
 	var failed error
-	for i, a := range c.InScope { // all of them: what is missing of any is loaded at once
-		from, err := report.AuditFrom(c.For(a), 24*time.Hour)
-		if err != nil {
+	for i, a := range c.InScope {
+		if _, err := report.AuditFrom(c, auditBack); err != nil {
 			return call.Result{}, err
 		}
-		entries, err := c.Facts(a.Name).Audit(from)
+		entries, err := c.FactsOf(a.Name).Audit.Get()
 		failed = cmp.Or(failed, err)
 		entries = slices.DeleteFunc(entries, func(e record.AuditEntry) bool { return !e.IsBy(by) })
 		logs[i], data = auditOf{a.Name, entries}, append(data, entries...)

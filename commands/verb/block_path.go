@@ -12,7 +12,7 @@ func blockPath() *call.Command {
 	return &call.Command{
 		Name: "block-path", Aliases: []string{"close"}, Role: record.Admin,
 		Summary: "block every request to one path, clean ones too",
-		Needs:   []call.Fact{call.FactRules},
+		Needs:   call.Needs{Rules: call.AllRules}.Always(),
 		Args: []call.Arg{
 			{Name: "method", Object: true, Required: true, Help: "GET, POST, …: only this one is blocked"},
 			{Name: "place", Object: true, Required: true, Help: "HOST/PATH, exactly; without HOST: this path on every host"},

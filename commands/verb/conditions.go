@@ -16,6 +16,7 @@ func conditions() *call.Command {
 		Name: "conditions", Role: record.Viewer, Flags: []string{"all"},
 		Summary: "which requests rules are for: sets of conditions, and how many rules each has",
 		Args:    []call.Arg{call.ArgPage},
+		Needs:   call.Needs{Conditions: true, Rules: call.AllRules}.Always(),
 		Read:    readConditions,
 	}
 }
@@ -28,11 +29,11 @@ type conditionRow struct {
 }
 
 func readConditions(c *call.Call) (call.Result, error) {
-	sets, err := c.Given().Conditions()
+	sets, err := c.Facts.Conditions.Get()
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
-	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	rules, err := c.Facts.Rules.Get()
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}

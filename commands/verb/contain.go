@@ -12,7 +12,7 @@ func contain() *call.Command {
 	return &call.Command{
 		Name: "contain", Role: record.Responder, Parts: 2, Flags: []string{call.FlagShared, call.FlagLocked},
 		Summary: "deny the attack's top source, and patch what it attacks",
-		Needs:   []call.Fact{call.FactEntries, call.FactRules},
+		Needs:   call.Needs{Entries: call.AllLists, Rules: call.AllRules}.Always(),
 		Args: []call.Arg{
 			{Name: "target", Object: true, Read: call.ReadTarget, Help: "the source; left out: the attack's top source"},
 			argAttack,

@@ -23,12 +23,13 @@ func deleteRule() *call.Command {
 		Summary: "delete a rule",
 		Args:    []call.Arg{{Name: "rule", Object: true, Required: true, Help: "the rule's number, as rules shows it", Read: call.ReadNumber}, form.ArgAttack, form.ArgReason},
 		Example: "delete-rule 5001",
+		Needs:   call.Needs{Rules: call.AllRules}.Always(),
 		Plan:    planDeleteRule,
 	}
 }
 
 func planDeleteRule(c *call.Call) ([]call.Plan, error) {
-	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	rules, err := c.Facts.Rules.Get()
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func deny() *call.Command {
 		Name: "deny", Aliases: []string{"block", "ban", "blacklist"}, Role: record.Responder, Flags: []string{call.FlagShared},
 		Summary: "put sources on the denylist: their requests are blocked",
 		Example: "deny 203.0.113.7",
-		Needs:   []call.Fact{call.FactEntries},
+		Needs:   call.Needs{Entries: call.AllLists}.Always(),
 		Args:    form.ListArguments(change.Denying), Missing: form.ListMisses, Form: form.ListForm, Plan: change.Denying.Plan,
 		Typed: denyTyped,
 	}

@@ -19,12 +19,13 @@ func drill() *call.Command {
 			{Name: "page", Help: "yes: call the pagers for real, until the cards are acknowledged", Read: call.OneOf("word", "yes")},
 			{Name: "ack", Help: "acknowledge that test card, as its button does"},
 		},
+		Needs: call.Needs{Drill: true, Replicas: true}.Always(),
 		Write: writeDrill,
 	}
 }
 
 func writeDrill(c *call.Call) (call.Result, error) {
-	last, err := c.Given().Drill()
+	last, err := c.Facts.Drill.Get()
 	if err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
@@ -34,7 +35,7 @@ func writeDrill(c *call.Call) (call.Result, error) {
 	if last.Waits(c.Now) { // also when this very request comes again
 		return unchanged(last, text.New("A drill waits for its acknowledgements")).And(describe.Drill(last, c.Now)...), nil
 	}
-	switch replicas, err := c.Given().Replicas(); {
+	switch replicas, err := c.Facts.Replicas.Get(); {
 	case err != nil:
 		return call.Result{}, refusal.Away(err)
 	case replicas == 0:

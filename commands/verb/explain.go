@@ -26,10 +26,30 @@ func explain() *call.Command {
 		Name: "explain", Role: record.Viewer,
 		Summary: "where an attack goes and why: its route, its card, its mute",
 		Args:    []call.Arg{argAttack},
-		Needs:   []call.Fact{call.FactStorms, call.FactMutes},
+		Needs:   call.Rounds{explainNeeds, routingNeeds},
 		Example: "explain attack=ak7q2m9xw",
 		Read:    readExplain,
 	}
+}
+
+func explainNeeds(c *call.Call) call.Needs {
+	n := report.FreshNeeds(c)
+	n.Storms, n.Mutes = true, true
+	return n
+}
+
+// routingNeeds are where the attack goes as it is now.
+func routingNeeds(c *call.Call) call.Needs {
+	n := report.GroupedNeeds(c)
+	k, _ := report.Fresh(c)
+	if storm, isOne, err := report.Storm(c); isOne {
+		if err != nil {
+			return call.Needs{}
+		}
+		k.Attack = storm.Attack
+	}
+	n.Routing = &k.Attack
+	return n
 }
 
 func readExplain(c *call.Call) (call.Result, error) {
@@ -38,7 +58,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if record.IsStorm(k.Attack.ID) {
 		return explainStorm(c)
 	}
-	r, away := c.Given().Routing(k.Attack)
+	r, away := c.Facts.Routing.Get()
 	r.Tried = append([]call.TriedRoute{}, r.Tried...)
 	m, muteLine := muteOf(c, k.Attack)
 	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{describe.Attack(a, k.Attack, c.Now)}, old...)}
@@ -78,7 +98,7 @@ func explainStorm(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	r, err := c.Facts(c.Account.Name).Routing(storm.Attack)
+	r, err := c.Facts.Routing.Get()
 	if err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
@@ -172,7 +192,7 @@ func pagerLines(r call.Routing) []text.Text {
 
 // muteOf is the mute that suppresses an attack, nil if none is known, and a line about it.
 func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
-	all, err := c.Facts(c.Account.Name).Mutes()
+	all, err := c.Facts.Mutes.Get()
 	if err != nil {
 		return nil, text.New("Whether it is muted is unknown: ", refusal.Store(err))
 	}

@@ -25,12 +25,25 @@ func handover() *call.Command {
 		Args: []call.Arg{
 			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note", Kind: call.FieldLines},
 			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: call.ReadUser, Bare: call.IsUser, Kind: call.FieldUser},
-			{Name: "attack", Help: argAttack.Help + "; left out with --all", Options: form.OngoingAttacks},
+			{Name: "attack", Help: argAttack.Help + "; left out with --all", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs},
 		},
 		Flags: []string{"all"}, Example: "handover --all to=@me", Form: form.HandoverForm,
 		Missing: func(l record.Line) bool { return l.Keys["attack"] == "" && !l.Has("all") },
+		Needs:   call.Rounds{handoverNeeds},
 		Write:   writeHandover,
 	}
+}
+
+func handoverNeeds(c *call.Call) (n call.Needs) {
+	if to := handedTo(c); !to.Is(c.Actor) {
+		n.Rights = to
+	}
+	if c.Line.Has("all") {
+		n.Attacks, n.Storms, n.InStorms, n.Triages = apiclient.AttackFilter{From: report.OngoingFrom(c)}, true, true, true
+	} else {
+		n.Triage = c.AttackID()
+	}
+	return n
 }
 
 func writeHandover(c *call.Call) (call.Result, error) {
@@ -86,13 +99,21 @@ func assign(c *call.Call, t *record.Triage, to record.Actor) (err error) {
 	return err
 }
 
+// handedTo is the user whom a line names.
+func handedTo(c *call.Call) record.Actor {
+	if to := c.Line.Keys["to"]; to != call.Me {
+		return record.Actor{ID: to, Team: c.Actor.Team}
+	}
+	return c.Actor
+}
+
 // assignee is the user to whom a line hands an attack over: a full member who may act.
 func assignee(c *call.Call) (record.Actor, error) {
-	to := record.Actor{ID: c.Line.Keys["to"], Team: c.Actor.Team}
-	if to.ID == call.Me || to.Is(c.Actor) {
+	to := handedTo(c)
+	if to.Is(c.Actor) {
 		return c.Actor, nil
 	}
-	s := c.Given().Rights(to)
+	s := c.Facts.Rights.Value
 	to.Team, to.Name = cmp.Or(s.Who.Team, to.Team), cmp.Or(s.Who.Name, to.ID)
 	user := text.New(text.User(to.ID))
 	if s.Who.Name != "" { // the audit log and the terminal show an id as it is
@@ -116,7 +137,7 @@ func assignee(c *call.Call) (record.Actor, error) {
 func writeTakeOver(c *call.Call) (call.Result, error) {
 	to, toErr := assignee(c)
 	ongoing, ongoingErr := ongoingNow(c)
-	triages, err := c.Given().Triages()
+	triages, err := c.Facts.Triages.Get()
 	if err != nil {
 		err = refusal.Away(err)
 	}
@@ -174,7 +195,7 @@ func handoverEvent(c *call.Call, id string, kind record.EventKind, at time.Time,
 
 // ongoingNow are the attacks that go on, as the service lists them: those in the store may be over. A storm stands for those that it groups.
 func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
-	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.OngoingFrom(c)})
+	listed, err := c.Facts.Attacks.Get()
 	storms, stormsErr := report.StormsGoingOn(c)
 	ongoing, groupedErr := report.Ungrouped(c, report.Ongoing(c, listed))
 	if err != nil {

@@ -24,7 +24,7 @@ func indicator() *call.Command {
 	return &call.Command{
 		Name: "indicator", Aliases: []string{"block-header"}, Role: record.Responder,
 		Summary: "take every request for an attack whose header matches a regular expression",
-		Needs:   []call.Fact{call.FactRules},
+		Needs:   call.Needs{Rules: call.AllRules}.Always(),
 		Args: []call.Arg{
 			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
 			{Name: "regex", Object: true, Required: true, Help: "the regular expression as the service writes it, in quotes: [0-9], [.], ~ for not, & for and; wafbot tries what it can on usual browsers and search engines first, and anything else needs approval", Read: readRegex},

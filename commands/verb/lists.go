@@ -24,21 +24,34 @@ func lists() *call.Command {
 			call.ArgPage,
 		},
 		Example: "lists black 203.0.113.0/24",
-		Read:    readLists,
+		Needs: call.Rounds{func(c *call.Call) call.Needs {
+			list, _, _ := listTyped(c)
+			return call.Needs{Entries: list}
+		}},
+		Read: readLists,
 	}
 }
 
-func readLists(c *call.Call) (call.Result, error) {
-	words := c.Line.Words
-	var f apiclient.IPRuleFilter
-	if len(words) > 0 {
-		if list, err := call.ReadList(words[0], nil); err == nil {
-			f.List, words = list, words[1:]
-		} else if len(words) > 1 {
-			return call.Result{}, err
-		}
+// listTyped is the list that the line names, and what it says beside.
+func listTyped(c *call.Call) (list string, words []string, err error) {
+	if words = c.Line.Words; len(words) == 0 {
+		return call.AllLists, nil, nil
 	}
-	entries, err := c.Given().Entries(f)
+	switch list, err = call.ReadList(words[0], nil); {
+	case err == nil:
+		return list, words[1:], nil
+	case len(words) > 1:
+		return "", nil, err
+	}
+	return call.AllLists, words, nil
+}
+
+func readLists(c *call.Call) (call.Result, error) {
+	_, words, err := listTyped(c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	entries, err := c.Facts.Entries.Get()
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}

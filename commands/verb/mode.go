@@ -21,7 +21,7 @@ func mode() *call.Command {
 	return &call.Command{
 		Name: "mode", Role: record.Viewer,
 		Summary: "show the filtration mode of an application or the account, or switch it for a time",
-		Needs:   []call.Fact{call.FactRules},
+		Needs:   call.Needs{Rules: call.AllRules}.Always(),
 		Args: []call.Arg{
 			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default; account: the account's own mode, of all applications without one", Label: "Application", Read: call.ReadModeApp, Options: form.ModeApps},
 			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default; a milder one than now needs an admin", Read: readMode, Options: form.ModeOptions},
@@ -62,7 +62,7 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	rules, err := c.Facts.Rules.Get()
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,10 @@ func mute() *call.Command {
 		Missing: func(l record.Line) bool {
 			return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == ""
 		},
-		Form:  form.MuteForm,
+		Form: form.MuteForm,
+		Needs: call.Rounds{func(c *call.Call) call.Needs {
+			return call.Needs{Mutes: true, Stored: c.Line.Keys["source"] != "" || c.Line.Keys["type"] != ""}
+		}},
 		Write: writeMute,
 	}
 }

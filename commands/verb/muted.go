@@ -22,7 +22,7 @@ import (
 // mutable is what can be muted.
 func mutable() []call.Arg {
 	return []call.Arg{
-		{Name: "attack", Help: "one attack, by its id", Options: form.OngoingAttacks},
+		{Name: "attack", Help: "one attack, by its id", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs},
 		{Name: "source", Help: "attacks from an address or a range: all sources that the service lists lie in it, and are at least half of the hits where it doesn't list all", Read: call.ReadRange},
 		{Name: "type", Help: "attacks of a type, as sqli", Read: readType},
 		{Name: "app", Help: "only on this application; with source= or type=", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},

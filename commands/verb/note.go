@@ -14,6 +14,7 @@ func note() *call.Command {
 		Summary: "write down what others should know about an attack",
 		Args:    []call.Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters", Kind: call.FieldLines}, argAttack},
 		Example: "note \"type=xss was our own test\" attack=ak7q2m9xw",
+		Needs:   call.Rounds{triageNeeds},
 		Write:   onTriage(writeNote),
 	}
 }

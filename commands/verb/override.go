@@ -21,6 +21,7 @@ func override() *call.Command {
 		Args:    []call.Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
 		Example: `override r7k2m9xw4 reason="the shop is down"`,
 		Form:    overrideForm,
+		Needs:   call.Needs{Approvals: true}.Always(),
 		Decide:  decideOverride,
 	}
 }

@@ -19,7 +19,7 @@ func patch() *call.Command {
 	return &call.Command{
 		Name: "patch", Role: record.Responder, Flags: []string{call.FlagLocked},
 		Summary: "virtual patch: block one type of attack in exactly one part of the requests to a path",
-		Needs:   []call.Fact{call.FactRules},
+		Needs:   call.Needs{Rules: call.AllRules}.Always(),
 		Args: []call.Arg{
 			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; without HOST: every host. /x/* is one level below /x/, names with an extension left out; /x/*.* those, too; /x/**/*.* everything below. Left out with attack=: the attack's own"},
 			form.ArgAttack,

@@ -28,6 +28,7 @@ func protect() *call.Command {
 			{Name: "deny", Help: "never, or approval; left out: never", Read: call.OneOf("word", config.DenyNever, config.DenyApproval)},
 			form.ArgAttack, form.ArgReason,
 		},
+		Needs: call.Needs{Entries: apiclient.ListDeny, Stored: true}.Always(),
 		Write: writeProtect,
 	}
 }
@@ -36,9 +37,6 @@ func protect() *call.Command {
 const maxProtected = 500
 
 func writeProtect(c *call.Call) (call.Result, error) {
-	if err := c.LoadContext(); err != nil {
-		return call.Result{}, refusal.Away(err)
-	}
 	targets, err := change.Targets(c)
 	if err != nil {
 		return call.Result{}, err
@@ -81,7 +79,7 @@ func protected(c *call.Call, t grammar.Target) record.Protected {
 
 // deniedNow says that a range is on the denylist, which protecting it doesn't change. That the list can't be read doesn't keep it from being protected.
 func deniedNow(c *call.Call, t grammar.Target) []text.Text {
-	entries, _ := c.Given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
+	entries := c.Facts.Entries.Value
 	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindRange && t.Overlaps(e.Subnet) })
 	if i < 0 {
 		return nil

@@ -12,6 +12,7 @@ func reject() *call.Command {
 		Summary: "reject what another user asked for",
 		Args:    []call.Arg{argRequest, {Name: "reason", Help: "why, for the one who asked and the audit log"}},
 		Example: `reject r7k2m9xw4 reason="it is our own scanner"`,
+		Needs:   call.Needs{Approvals: true}.Always(),
 		Decide: func(c *call.Call) (call.Decision, error) {
 			return decide(c, record.RequestRejected, func(d *call.Decision) error {
 				d.Why = c.Line.Keys["reason"]

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,12 +30,15 @@ func remove() *call.Command {
 			form.ArgAttack, form.ArgReason,
 		},
 		Example: "remove 203.0.113.7 list=black",
-		Plan:    planRemove,
+		Needs: call.Rounds{func(c *call.Call) call.Needs {
+			return call.Needs{Entries: cmp.Or(c.Line.Keys["list"], call.AllLists)}
+		}},
+		Plan: planRemove,
 	}
 }
 
 func planRemove(c *call.Call) ([]call.Plan, error) {
-	entries, err := c.Given().Entries(apiclient.IPRuleFilter{List: c.Line.Keys["list"]})
+	entries, err := c.Facts.Entries.Get()
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ func reportCommand() *call.Command {
 		Summary: "what happened in an attack and what was done, to be copied as Markdown",
 		Args:    []call.Arg{argAttack, call.ArgPage},
 		Example: "report attack=ak7q2m9xw",
+		Needs:   report.HistoryNeeds(),
 		Read:    readReport,
 	}
 }

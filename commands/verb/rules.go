@@ -22,7 +22,14 @@ func rules() *call.Command {
 		Summary: "patches, indicators and modes, the last changed first, and which of them wafbot made",
 		Args:    []call.Arg{{Name: "condition", Help: "only those of one set of conditions, as conditions numbers them", Read: call.ReadNumber}, call.ArgPage},
 		Example: "rules condition=5001",
-		Read:    readRules,
+		Needs: call.Rounds{func(c *call.Call) call.Needs {
+			condition, err := strconv.ParseInt(c.Line.Keys["condition"], 10, 64) // checked already
+			if err != nil {
+				condition = call.AllRules
+			}
+			return call.Needs{Rules: condition}
+		}},
+		Read: readRules,
 	}
 }
 
@@ -33,19 +40,12 @@ type ruleRow struct {
 }
 
 func readRules(c *call.Call) (call.Result, error) {
-	var f apiclient.RuleFilter
-	if typed := c.Line.Keys["condition"]; typed != "" {
-		var err error
-		if f.ConditionID, err = strconv.ParseInt(typed, 10, 64); err != nil {
-			return call.Result{}, fmt.Errorf("read condition %q: %w", typed, err)
-		}
-	}
-	all, err := c.Given().Rules(f)
+	all, err := c.Facts.Rules.Get()
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
 	var away error
-	c.Changes, away = c.Facts(c.Account.Name).Changes()
+	c.Changes, away = c.Facts.Changes.Get()
 	makers := change.ChangesByRule(c)
 	data, known, others := []ruleRow{}, []apiclient.Rule{}, map[string]int{}
 	for _, r := range all {

@@ -18,6 +18,7 @@ func sources() *call.Command {
 		Summary: "what is never denied, or only with approval: by the configuration, by an admin, by nature",
 		Args:    []call.Arg{{Name: "text", Object: true, Help: "an address, or a part of a name or a range; left out: all"}, call.ArgPage},
 		Example: "sources 203.0.113.7",
+		Needs:   call.Needs{Context: true}.Always(),
 		Read:    readSources,
 	}
 }
@@ -37,7 +38,7 @@ type namedSource struct {
 }
 
 func readSources(c *call.Call) (call.Result, error) {
-	away := c.LoadContext()
+	_, away := c.Facts.Context.Get()
 	var all []namedSource
 	add := func(s config.Source, by string, p *record.Protected, line text.Text) {
 		if !policy.Matches(s, c.Line.Words) {

@@ -7,7 +7,6 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -42,11 +41,7 @@ const maxCards = 50
 
 // staleCards are some of the account's attacks that go on, whose cards are stale.
 func staleCards(c *call.Call, some func(a apiclient.Attack) bool) (cards []string) {
-	known, err := report.KnownAttacks(c)
-	if err != nil {
-		return nil // they are redrawn when their attacks change
-	}
-	for id, a := range known {
+	for id, a := range c.Facts.Stored.Value { // of what can't be read the cards are redrawn when their attacks change
 		if len(cards) < maxCards && some(a) && c.Ongoing(c.Account, a) {
 			cards = append(cards, id)
 		}

@@ -13,7 +13,7 @@ func status() *call.Command {
 		Name: "status", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "what goes on now, who is on it, what waits, and what is in force",
 		Args:    []call.Arg{call.ArgPage},
-		Needs:   report.Needs(),
+		Needs:   report.HomeNeeds(),
 		Read:    readStatus,
 	}
 }

@@ -13,7 +13,7 @@ func summary() *call.Command {
 		Summary: "hand over: what goes on, what is in force and until when, and what happened",
 		Args:    []call.Arg{{Name: "since", Help: "how far back: 10h", Read: call.ReadDuration, Bare: grammar.IsDuration}},
 		Example: "summary since=12h",
-		Needs:   report.Needs(),
+		Needs:   report.SummaryNeeds(),
 		Read:    readSummary,
 	}
 }

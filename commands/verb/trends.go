@@ -1,8 +1,6 @@
 package verb
 
 import (
-	"cmp"
-
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -17,13 +15,8 @@ func trends() *call.Command {
 		Summary: "attacks per day by type, status and host, up to 7 days back",
 		Args:    []call.Arg{{Name: "since", Help: "how many days, today among them: 7d, the most that the service has", Read: readSince, Bare: grammar.IsDuration}},
 		Example: "trends since=3d",
-		Read: func(c *call.Call) (call.Result, error) {
-			back, err := grammar.ParseDuration(cmp.Or(c.Line.Keys["since"], "7d"))
-			if err != nil {
-				return call.Result{}, err
-			}
-			return report.ShowTrends(c, back)
-		},
+		Needs:   call.Rounds{report.TrendNeeds},
+		Read:    report.ShowTrends,
 	}
 }
 

@@ -15,12 +15,15 @@ import (
 )
 
 // argAttack is the attack of a command that needs one.
-var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks}
+var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs}
+
+// triageNeeds are what onTriage needs.
+func triageNeeds(c *call.Call) call.Needs { return call.Needs{Triage: c.AttackID()} }
 
 // onTriage makes what alters the triage of the call's attack the Write of a command. What has an outcome of done is saved.
 func onTriage(alter func(c *call.Call, t *record.Triage) (call.Result, error)) func(*call.Call) (call.Result, error) {
 	return func(c *call.Call) (call.Result, error) {
-		t, err := c.Given().Triage(c.Attack.ID)
+		t, err := c.Facts.Triage.Get()
 		if err != nil {
 			return call.Result{}, refusal.Away(err)
 		}
@@ -49,8 +52,7 @@ func whatStands(c *call.Call, v record.Verdict) (lines []text.Text) {
 		return nil
 	}
 	lines = []text.Text{text.New("No pager is called for it any more. No mitigation of it is in force")}
-	changes, _ := c.Given().Changes() // without the store there is no verdict either
-	if standing := describe.InForce(changes, c.Attack.ID, c.Now); len(standing) > 0 {
+	if standing := describe.InForce(c.Changes, c.Attack.ID, c.Now); len(standing) > 0 {
 		undo := record.Line{Name: "undo"}.With("attack", c.Attack.ID)
 		lines[0] = text.New("No pager is called for it any more. Still in force: ", text.Enumerate(standing, call.ShortList, describe.WithID), ". To undo them: ", text.Code(undo.String()))
 	}

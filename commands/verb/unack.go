@@ -14,6 +14,7 @@ func unack() *call.Command {
 		Summary: "acknowledge it no longer; an admin may do so for others",
 		Args:    []call.Arg{argAttack},
 		Example: "unack attack=ak7q2m9xw",
+		Needs:   call.Rounds{triageNeeds},
 		Write:   onTriage(writeUnack),
 	}
 }

@@ -42,14 +42,15 @@ func undo() *call.Command {
 		Name: "undo", Role: record.Responder,
 		Summary: "undo changes: your last one, those with these ids, or all of an attack or a person",
 		Args: []call.Arg{
-			{Name: "change", Object: true, Many: true, Help: "the change's id, as c7k2m9xw4; left out with all else: your last one", Options: form.ChangesInForce},
-			{Name: "attack", Typed: true, Help: "all that was done for that attack", Options: form.OngoingAttacks},
+			{Name: "change", Object: true, Many: true, Help: "the change's id, as c7k2m9xw4; left out with all else: your last one", Options: form.ChangesInForce, Needs: call.Needs{Changes: true}},
+			{Name: "attack", Typed: true, Help: "all that was done for that attack", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs},
 			{Name: "by", Help: "all that a user did: @me, a mention, or a part of a name or id; with since=, or --all. Of another user: admin"},
 			{Name: "since", Help: "only what was done in so long: 30m", Label: "How far back", Read: call.ReadDuration, Bare: grammar.IsDuration},
 		},
 		Flags:   []string{change.FlagAll},
 		Example: "undo by=@me since=30m",
 		Typed:   undoTyped,
+		Needs:   call.Rounds{undoNeeds},
 		Plan:    planUndo,
 	}
 }
@@ -67,6 +68,19 @@ func undoTyped(l record.Line) (record.Line, error) {
 	return l, nil
 }
 
+func undoNeeds(c *call.Call) call.Needs {
+	if change.UndoesMany(c) {
+		return call.Needs{Efficacy: true}
+	}
+	ch, err := change.ByLine(c)
+	if err != nil {
+		return call.Needs{}
+	}
+	n := change.UndoNeeds(ch)
+	n.Triage = ch.AttackID
+	return n
+}
+
 func planUndo(c *call.Call) ([]call.Plan, error) {
 	if change.UndoesMany(c) {
 		return change.PlanUndoMany(c)
@@ -79,11 +93,7 @@ func planUndo(c *call.Call) ([]call.Plan, error) {
 	if len(p.Steps) == 0 || c.Actor.Via == record.ViaClock {
 		return []call.Plan{p}, err
 	}
-	live, unknown := isLive(c, ch.AttackID)
-	if errors.Is(unknown, call.ErrMissing) {
-		return nil, unknown
-	}
-	if !live && unknown == nil {
+	if live, unknown := isLive(c, ch.AttackID); !live && unknown == nil {
 		p.Notes = append(p.Notes, offerProtect(c, ch)...)
 	}
 	return []call.Plan{p}, err
@@ -94,9 +104,9 @@ func isLive(c *call.Call, attack string) (bool, error) {
 	if attack == "" {
 		return false, nil
 	}
-	known, err := c.Given().KnownAttacks(attack)
-	said, noTriage := c.Given().Triage(attack)
-	a, found := known[attack]
+	known, err := c.Facts.Known.Get()
+	said, noTriage := c.Facts.Triage.Get()
+	a := known.Value
 	mistaken := a.FalsePositive() || said.Verdict != nil && said.Verdict.Is == "false_positive"
-	return found && c.Ongoing(c.Account, a) && !mistaken, errors.Join(err, noTriage)
+	return known.Ok && c.Ongoing(c.Account, a) && !mistaken, errors.Join(err, noTriage)
 }

@@ -17,14 +17,27 @@ func unmute() *call.Command {
 		Summary: "end a mute",
 		Args:    append([]call.Arg{{Name: "mute", Object: true, Help: "the mute's id; or what is muted, as it was written"}}, mutable()...),
 		Example: "unmute type=scanner",
-		Write:   writeUnmute,
+		Needs: call.Rounds{call.Needs{Mutes: true}.Of, func(c *call.Call) call.Needs {
+			all, i, err := muteNamed(c)
+			return call.Needs{Stored: err == nil && all[i].Attack == ""}
+		}},
+		Write: writeUnmute,
 	}
 }
 
 func writeUnmute(c *call.Call) (call.Result, error) {
-	all, err := report.ActiveMutes(c)
+	all, i, err := muteNamed(c)
 	if err != nil {
 		return call.Result{}, err
+	}
+	ended := all[i]
+	return saveMutes(c, slices.Delete(all, i, i+1), ended, text.New("No longer muted: ", text.Code(describe.MuteScope(ended)))), nil
+}
+
+// muteNamed is which of the mutes the line names.
+func muteNamed(c *call.Call) (all []record.Mute, i int, err error) {
+	if all, err = report.ActiveMutes(c); err != nil {
+		return nil, 0, err
 	}
 	id := ""
 	if len(c.Line.Words) > 0 {
@@ -35,15 +48,14 @@ func writeUnmute(c *call.Call) (call.Result, error) {
 	} else {
 		typed, err := muteTyped(c)
 		if err != nil {
-			return call.Result{}, err
+			return nil, 0, err
 		}
 		id = typed.ID
 	}
 	named := func(m record.Mute) bool { return record.MatchID(m.ID, id) }
-	i := slices.IndexFunc(all, named)
+	i = slices.IndexFunc(all, named)
 	if i < 0 || slices.ContainsFunc(all[i+1:], named) {
-		return call.Result{}, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them"))
+		return nil, 0, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them"))
 	}
-	ended := all[i]
-	return saveMutes(c, slices.Delete(all, i, i+1), ended, text.New("No longer muted: ", text.Code(describe.MuteScope(ended)))), nil
+	return all, i, nil
 }

@@ -21,14 +21,12 @@ func unprotect() *call.Command {
 			form.ArgAttack, form.ArgReason,
 		},
 		Example: "unprotect 203.0.113.7",
+		Needs:   call.Needs{Stored: true}.Always(),
 		Write:   writeUnprotect,
 	}
 }
 
 func writeUnprotect(c *call.Call) (call.Result, error) {
-	if err := c.LoadContext(); err != nil {
-		return call.Result{}, refusal.Away(err)
-	}
 	word := c.Line.Words[0]
 	t, err := grammar.ParseRange(word)
 	var found []record.Protected

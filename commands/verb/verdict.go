@@ -15,6 +15,7 @@ func verdict() *call.Command {
 			{Name: "verdict", Object: true, Required: true, Help: "real, false_positive or test", Read: call.OneOf("verdict", "real", "false_positive", "test"), Options: form.OptionsOf("real", "false_positive", "test")}, argAttack,
 		},
 		Example: "verdict false_positive attack=ak7q2m9xw",
+		Needs:   call.Rounds{triageNeeds},
 		Write:   onTriage(writeVerdict),
 	}
 }

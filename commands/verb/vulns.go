@@ -22,9 +22,10 @@ func vulns() *call.Command {
 		Summary: "the security issues that are open, the most severe first; or one with its incidents",
 		Args:    []call.Arg{{Name: "which", Object: true, Help: "all: closed ones and false positives too; or an issue's id: that one with its incidents", Read: readWhichVulns}, call.ArgPage},
 		Example: "vulns 812",
+		Needs:   call.Rounds{vulnNeeds, incidentNeeds},
 		Read: func(c *call.Call) (call.Result, error) {
-			if len(c.Line.Words) > 0 && c.Line.Words[0] != allVulns {
-				return readVuln(c, c.Line.Words[0])
+			if _, one := vulnTyped(c); one {
+				return readVuln(c)
 			}
 			return readVulns(c)
 		},
@@ -49,7 +50,7 @@ func readWhichVulns(value string, _ *config.Account) (string, error) {
 
 func readVulns(c *call.Call) (call.Result, error) {
 	all := len(c.Line.Words) > 0
-	issues, err := c.Given().Vulnerabilities(apiclient.VulnFilter{ActiveOnly: !all})
+	issues, err := c.Facts.Vulnerabilities.Get()
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
@@ -101,20 +102,69 @@ type vulnShown struct {
 	Incidents     []call.AttackRow         `json:"incidents"`     // nil: not known
 }
 
+// vulnTyped is the id of the issue that the line is about; one reports whether it is about one.
+func vulnTyped(c *call.Call) (id string, one bool) {
+	if len(c.Line.Words) == 0 || c.Line.Words[0] == allVulns {
+		return "", false
+	}
+	return c.Line.Words[0], true
+}
+
+func vulnNeeds(c *call.Call) call.Needs {
+	_, one := vulnTyped(c)
+	switch {
+	case one:
+		return call.Needs{
+			Vulnerabilities: call.AllVulnerabilities,
+			Attacks:         apiclient.AttackFilter{From: c.Now.Add(-incidentsBack), IncidentsOnly: true},
+		}
+	case len(c.Line.Words) > 0:
+		return call.Needs{Vulnerabilities: call.AllVulnerabilities}
+	}
+	return call.Needs{Vulnerabilities: call.OpenVulnerabilities}
+}
+
+// incidentNeeds are the ways to the cards of an issue's incidents.
+func incidentNeeds(c *call.Call) (n call.Needs) {
+	typed, one := vulnTyped(c)
+	if !one || c.Actor.Via == record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
+		return n
+	}
+	_, attacks := vulnOf(c, typed)
+	for _, a := range attacks[:min(call.LongList, len(attacks))] {
+		n.CardLinks = append(n.CardLinks, record.AttackID(c.Account.Name, a.ID))
+	}
+	return n
+}
+
+// vulnOf is the issue with that id, or the one that the console shows, and its incidents; nil: it isn't known.
+func vulnOf(c *call.Call, typed string) (issue *apiclient.Vulnerability, incidents []apiclient.Attack) {
+	issues, id := c.Facts.Vulnerabilities.Value, typed
+	if i := slices.IndexFunc(issues, func(v apiclient.Vulnerability) bool { return v.ID == typed || strings.EqualFold(v.WID, typed) }); i >= 0 {
+		id, issue = issues[i].ID, &issues[i]
+	}
+	for _, a := range c.Facts.Attacks.Value {
+		if a.VulnID == id {
+			incidents = append(incidents, a)
+		}
+	}
+	return issue, incidents
+}
+
 // readVuln shows one issue with its incidents, by its id or the one that the console shows. Of the two listings one may be unknown.
-func readVuln(c *call.Call, typed string) (call.Result, error) {
-	issues, noIssues := c.Given().Vulnerabilities(apiclient.VulnFilter{})
-	attacks, noAttacks := c.Given().Attacks(apiclient.AttackFilter{From: c.Now.Add(-incidentsBack), IncidentsOnly: true})
+func readVuln(c *call.Call) (call.Result, error) {
+	typed, _ := vulnTyped(c)
+	_, noIssues := c.Facts.Vulnerabilities.Get()
+	_, noAttacks := c.Facts.Attacks.Get()
 	if noIssues != nil && noAttacks != nil {
 		return call.Result{}, refusal.FromService(noIssues)
 	}
-	id, shown := typed, vulnShown{}
+	issue, attacks := vulnOf(c, typed)
+	shown := vulnShown{Vulnerability: issue}
 	lines := []text.Text{text.Lead(c.Account.Name, ": ", text.Code(typed), ", an issue of which nothing else is known", because(c, noIssues))}
-	if i := slices.IndexFunc(issues, func(v apiclient.Vulnerability) bool { return v.ID == typed || strings.EqualFold(v.WID, typed) }); i >= 0 {
-		id, shown.Vulnerability = issues[i].ID, &issues[i]
-		lines = append([]text.Text{text.Lead(c.Account.Name, ": ", vulnLine(issues[i]))}, vulnDetails(issues[i])...)
+	if issue != nil {
+		lines = append([]text.Text{text.Lead(c.Account.Name, ": ", vulnLine(*issue))}, vulnDetails(*issue)...)
 	}
-	attacks = slices.DeleteFunc(attacks, func(a apiclient.Attack) bool { return a.VulnID != id })
 	if shown.Vulnerability == nil && len(attacks) == 0 && noIssues == nil && noAttacks == nil {
 		return call.Result{}, refusal.Usage(text.New("Unknown security issue: ", text.Code(typed), ". ", text.Code("vulns all"), " lists them"))
 	}
@@ -148,18 +198,11 @@ func vulnDetails(v apiclient.Vulnerability) (lines []text.Text) {
 
 // vulnIncidents adds the issue's incidents, the newest first, each with its attack's id and the way to its card.
 func vulnIncidents(c *call.Call, shown vulnShown, lines []text.Text, attacks []apiclient.Attack) (call.Result, error) {
-	var ids []string
-	for _, a := range attacks {
-		ids = append(ids, record.AttackID(c.Account.Name, a.ID))
-	}
-	links := map[string]string{}
-	if c.Actor.Via != record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
-		links = c.Given().CardLinks(ids[:min(call.LongList, len(ids))])
-	}
+	links := c.Facts.CardLinks.Value
 	shown.Incidents = []call.AttackRow{}
-	for i, a := range attacks {
+	for _, a := range attacks {
 		row := call.NewAttackRow(c.Account, a, record.Triage{})
-		row.Ongoing, row.Card = c.Ongoing(c.Account, a), links[ids[i]]
+		row.Ongoing, row.Card = c.Ongoing(c.Account, a), links[row.ID]
 		shown.Incidents = append(shown.Incidents, row)
 	}
 	lines = append(lines, text.New(text.Count(len(attacks), "incident"), " in the last ", text.Duration(incidentsBack), olderIncidents(shown.Vulnerability, int64(len(attacks)))))

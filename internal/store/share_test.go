@@ -239,8 +239,8 @@ func TestPendingComesAboutOnceASecond(t *testing.T) {
 		require.Never(t, func() bool { return len(h.pending) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
 		until := time.Now().Add(time.Hour).Truncate(time.Second)
 		require.NoError(t, s.Outbox.Announce(t.Context(), event("n1", "x:1")))
-		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, CheckAt: until.Add(-15 * time.Minute)})
-		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, CheckAt: until.Add(45 * time.Minute)})
+		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: until, Steps: rule, CheckAt: until.Add(-15 * time.Minute)})
+		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule, CheckAt: until.Add(45 * time.Minute)})
 		require.Eventually(t, func() bool {
 			d := await(t, h.pending)
 			return d.Events == 1 && d.StaleCards == 2 && d.Due.Equal(until.Add(-15*time.Minute))
