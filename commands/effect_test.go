@@ -214,7 +214,6 @@ func TestAPatchWorks(t *testing.T) {
 
 // A patch of another part than the attack's stops nothing of it; what else is attacked there isn't its business either.
 func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
 	w := newWorld(t)
 	w.attack(waf.AttackSpec{})

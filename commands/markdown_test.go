@@ -48,9 +48,8 @@ func requireHarmless(t require.TestingT, doc string) {
 }
 
 func TestHostileTextIsTextInMarkdown(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
-	for _, word := range hostileWords() {
+	for _, word := range full.Some(20, hostileWords()) {
 		for _, line := range []text.Text{
 			text.New(word), text.New(text.Code(word)), text.New(text.Bold(word)), text.New(text.User(word)), text.New(text.Channel(word)),
 			text.New("before ", word, " after"), text.New("x", text.Code(word), word, text.Code(word)), text.New(text.Bold("b"), text.Bold(word)),

@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -150,7 +149,6 @@ func TestWhatAMuteCovers(t *testing.T) {
 }
 
 func TestSoManyMutesAreKept(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 200 {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 // documented is the example of a page, as wafbot prints it.
@@ -65,10 +67,8 @@ action(type="omfile" file="`+dir+`/rest")
 
 // Audit entries and events go through rsyslog whole, each into a file of their own, and nothing else does.
 func TestLinesGoThroughRsyslog(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return // it is no part of Go
-	}
 	dir := t.TempDir()
 	socket := rsyslogd(t, dir)
 	var conn net.Conn

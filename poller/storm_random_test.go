@@ -11,7 +11,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller/storm"
 )
@@ -57,7 +56,6 @@ func (o *course) takes(t require.TestingT, a *account) {
 // Whatever happens, in whatever order, and whenever the process or the store goes away: people are notified of each attack that a route takes exactly once,
 // by a card or by one storm's card, and of incidents by a card.
 func TestEachAttackIsNotifiedOnceInStorms(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		a := newAccount(t)

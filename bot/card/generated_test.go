@@ -16,7 +16,6 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -125,7 +124,6 @@ func generatedChange(t *rapid.T, c drawing, i int) record.Change {
 
 // Whatever the situation: the card is short, offers nothing that can't help, and no line contradicts its headline.
 func TestGeneratedCards(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := generated(t)

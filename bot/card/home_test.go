@@ -262,9 +262,8 @@ func TestSummaryGolden(t *testing.T) {
 }
 
 func TestSummaryStaysWithinLimits(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
-	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), strings.Repeat("* `", 3_000), "\u202e\x00"} {
+	for _, text := range full.Some(1, []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), strings.Repeat("* `", 3_000), "\u202e\x00"}) {
 		s := summaries()["busy"]
 		s.Overview = crowd(1, 300, text).Accounts[0]
 		s.Others = slices.Repeat(s.Others, 200)

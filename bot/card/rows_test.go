@@ -20,6 +20,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 // limits are how much of a screen a card takes at most.
@@ -135,9 +136,7 @@ const countRows = `Object.fromEntries([...document.querySelectorAll("article")].
 	[...a.querySelectorAll(".buttons")].reduce((n, e) => n + e.offsetHeight / 36, 0)]]))`
 
 func TestCardsTakeFewRows(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a browser")
-	}
+	full.Only(t)
 	t.Parallel()
 	cards := limited()
 	for _, width := range []int{318, 640} {

@@ -12,13 +12,13 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 // TestDemoInABrowser is a newcomer's first minute with the demo: what he may not do, what he may, and what comes of it.
 func TestDemoInABrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a browser")
-	}
+	full.Only(t)
 	t.Parallel()
 	program := start(t, nil, "demo", "--listen", ":0", "--speed", "60")
 	p := openPage(t, program.line(t)+"/#user=vic&channel=waf&account=acme")

@@ -43,7 +43,8 @@ func realRedis(t testing.TB) redisServer {
 	return redisServer{url: s.URL(), away: s.Kill, back: func() { require.NoError(t, s.Restart()) }}
 }
 
-// aRedis is a real one, unless the round is a short one.
+// aRedis is a real one, unless the round is a short one. It also takes less of the processors than one within the race
+// detector.
 func aRedis(t testing.TB) redisServer {
 	t.Helper()
 	if testing.Short() {

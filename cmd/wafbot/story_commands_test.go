@@ -7,7 +7,7 @@ import (
 )
 
 func TestReadsTyped(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
 		spec := injection()
 		spec.Vulnerability = sqlHole()
 		w.attack(spec)
@@ -76,17 +76,5 @@ func TestADryRunSendsNothing(t *testing.T) {
 		require.Empty(t, w.sent(), "no request that changes anything reached the service")
 		require.Len(t, w.shown("#waf"), 2)
 		require.True(t, w.journal.has(`"outcome":"dry_run"`, "U0ROB0002"), "audited as what it was")
-	})
-}
-
-func TestWarningsAreAsked(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.types("rob", "mode Shop block")
-		w.sees("rob", "Switch Shop to block for 2 h? Before you do", "incidents are registered only in monitoring")
-		require.Empty(t, w.sent())
-		require.Nil(t, w.Slack.OpenView("ann"), "the question is shown to one person")
-		w.confirms("rob", "Before you do")
-		w.ephemeral("rob", "Switch Shop to block for 2 h: accepted")
-		w.until("block mode", func() bool { return w.mode() == "block" || len(w.modeRules()) == 1 && w.modeRules()[0] == "block" })
 	})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestAFormFromACard(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		open := func() {

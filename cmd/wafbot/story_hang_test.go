@@ -8,11 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 // A Redis that takes connections and says nothing is worse than one that is away: everybody is answered all the same.
 func TestRedisHangs(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
 	const commands = 64
 	for _, way := range []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket} {

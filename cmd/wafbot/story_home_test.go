@@ -43,7 +43,7 @@ func (w *world) clicksHome(user, button string) {
 }
 
 func TestTheHomeTab(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
 		w.opensHome("rob")
 		w.home("rob", "wafbot is live", "Nothing is going on", "Nothing of wafbot's is in force", "1 of 1 account watched well", "[Refresh]", "Your role: responder")
 		w.opensHome("guest")

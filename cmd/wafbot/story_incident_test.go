@@ -16,20 +16,6 @@ func sqlHole() *waf.VulnSpec {
 	return &waf.VulnSpec{ID: 812, Title: "SQL injection in login", Threat: 90}
 }
 
-func TestAnIncident(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		spec := injection()
-		spec.Vulnerability = sqlHole()
-		w.attack(spec)
-		card := w.card("critical incident", "exploit", "vulnerability 812")
-		text := card.now().Text
-		require.True(t, strings.HasPrefix(text, "NOT BLOCKED, critical incident: SQL injection on Shop, 203.0.113.7 (FR) "), text)
-		require.True(t, strings.HasSuffix(text, "hits. POST /login"), text)
-		require.LessOrEqual(t, len(text), 120)
-		require.Equal(t, "incident", factsOf(card.now()).Payload.Kind)
-	})
-}
-
 func TestAnAttackBecomesAnIncident(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		attack := w.attack(injection())

@@ -46,40 +46,6 @@ func TestUndoAtOnceWhileListingsLag(t *testing.T) {
 	})
 }
 
-func TestAModeTwiceInARowWhileListingsLag(t *testing.T) {
-	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
-		w.attack(injection())
-		for _, mode := range []string{"safe_blocking for=1h", "block for=2s"} {
-			w.types("rob", "mode Shop "+mode)
-			w.confirms("rob", "Switch Shop to ")
-			w.ephemeral("rob", "Switch Shop to "+mode[:5], "accepted")
-			require.Len(t, w.modeRules(), 1, "one rule")
-		}
-		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "safe_blocking" })
-		w.types("rob", "undo")
-		w.until("as before", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
-	})
-}
-
-// The service took it, and neither its answers nor its listings say so for seconds.
-func TestALostAnswerWhileListingsLag(t *testing.T) {
-	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
-		w.attack(injection())
-		card := w.card(attacker)
-		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: "500_applied", Times: 5}))
-		card.click("rob", "Deny "+attacker)
-		w.ephemeral("rob", "Deny "+attacker, "accepted by the service")
-		require.Len(t, w.entries("acme"), 1)
-		for _, r := range w.sent() {
-			require.NotContains(t, r.Body, `"force":true`)
-		}
-		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "DELETE /v4/ip_rules", Kind: "500_applied", Times: 5}))
-		card.undo("rob", "Deny "+attacker)
-		card.undone("Rob Diaz")
-		require.Empty(t, w.entries("acme"))
-	})
-}
-
 // A patch whose answer was lost could be made twice: wafbot waits until the listing shows it, and says since when it isn't confirmed.
 func TestAPatchIsVerifiedWhileListingsLag(t *testing.T) {
 	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {

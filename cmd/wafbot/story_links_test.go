@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
@@ -27,7 +28,7 @@ type clicker struct {
 // TestClicksWhileLinksAreRenewed has Slack renew one link after another while people click and type.
 func TestClicksWhileLinksAreRenewed(t *testing.T) {
 	t.Parallel()
-	const renewals = 4
+	renewals := full.Of(2, 4)
 	playOver(t, aRedis(t), workspace.IngressSocket, func(w *world) {
 		w.Slack.SetRateLimits(false) // of apps.connections.open; the bot's own bound is what counts here
 		w.cfg.Slack.MessagesPerSecond = 0

@@ -46,7 +46,7 @@ func (w *world) heard() {
 }
 
 func TestLinesInMentions(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 

@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 // While Redis is away each answer says what wafbot doesn't know and doesn't do, and everything goes on afterwards.
 func TestAnswersWhileRedisIsAway(t *testing.T) {
-	ways := []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket}
-	storyOver(t, ways, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		id := card.id()
@@ -78,9 +78,7 @@ func (m redisServer) asks(t *testing.T, commands ...string) {
 
 // A Redis that takes no writes is reported as such: it answers, so that it is clear that nothing was recorded.
 func TestRedisTakesNoWrites(t *testing.T) {
-	if testing.Short() {
-		t.Skip("wants a real redis-server")
-	}
+	full.Only(t)
 	t.Parallel()
 	for name, c := range map[string]struct{ on, off string }{
 		"full":      {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},

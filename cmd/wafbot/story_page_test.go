@@ -16,6 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -136,24 +137,6 @@ func TestAnAcknowledgementLapses(t *testing.T) {
 		card.click("ann", "Acknowledge")
 		require.Equal(t, "resolve", w.hook.next().Event)
 		require.True(t, w.journal.has(`"via":"clock"`, `"line":"unack attack=`+card.id(), "Rob Diaz's acknowledgement lapsed"))
-	})
-}
-
-// It is marked at the service as no attack, before the pager was called and afterwards.
-func TestThePagerIsNotCalledForAFalsePositive(t *testing.T) {
-	called := func(w *world) {
-		w.hook = newHook(w.t)
-		w.paging(w.hook.URL+"/key", "json", time.Second)
-	}
-	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
-		attack := w.attack(injection())
-		first := w.hook.next()
-		require.NoError(t, w.WAF.SetState(attack, "falsepositive"))
-		over := w.hook.next()
-		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
-		w.card("FALSE POSITIVE")
-		w.polls(6)
-		require.Empty(t, w.hook.got)
 	})
 }
 
@@ -312,10 +295,8 @@ receivers: [{name: hook, webhook_configs: [{url: "`+receiver.URL+`"}]}]
 }
 
 func TestARealAlertmanager(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return // it is no part of Go
-	}
 	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
 	address := alertmanager(t, h)
 	w.paging(address+"/api/v2/alerts", "alertmanager", 300*time.Millisecond)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
-	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 // throughOwnCDN is an injection whose source is the customers' way in: what denies it denies them.
@@ -74,19 +73,6 @@ func TestAPatchWhereDenyingIsNotOffered(t *testing.T) {
 	})
 }
 
-func TestAPatchTyped(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.attack(injection())
-		card := w.card(attacker)
-		w.types("rob", "patch attack="+card.id()[:6]+" for=2d")
-		w.ephemeral("rob", "Patch exactly POST shop.example.com/login, Shop only, field login, SQL injection only for 2 days", "accepted")
-		require.Equal(t, [][]any{{"post"}, {"form_urlencoded", "login"}}, w.patched().Point)
-		card.undo("ann", "Patch exactly")
-		card.undone("Anna Weber")
-		require.Empty(t, w.rules("acme", "vpatch"))
-	})
-}
-
 func TestContain(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
@@ -103,30 +89,5 @@ func TestContain(t *testing.T) {
 		card.undo("rob", "Patch exactly")
 		w.ephemeral("rob", "Undo of: Patch exactly")
 		require.Empty(t, w.rules("acme", "vpatch"))
-	})
-}
-
-func TestContainHalfDone(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.attack(injection())
-		card := w.card(attacker)
-		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: "status:423"}))
-		w.types("rob", "contain attack="+card.id())
-		w.ephemeral("rob", "Failed in part", "Deny "+attacker+" everywhere for 4 h: accepted", "Failed: Patch exactly", "locked its rules")
-		require.Len(t, w.entries("acme"), 1)
-		require.Empty(t, w.rules("acme", "vpatch"))
-
-		var reply workspace.Message
-		w.until("a reply in the thread", func() bool {
-			replies := card.replies("Failed: Patch exactly")
-			if len(replies) > 0 {
-				reply = replies[0]
-			}
-			return len(replies) > 0
-		})
-		require.True(t, says(reply, "<@U0ROB0002>", "locked its rules"), "it calls its author: %s", reply.Plain())
-		card.says("Deny "+attacker+" · ", "Rob Diaz")
-		card.undo("rob", "Deny "+attacker)
-		w.until("denial undone", func() bool { return len(w.entries("acme")) == 0 })
 	})
 }

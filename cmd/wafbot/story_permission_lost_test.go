@@ -18,8 +18,7 @@ func withConsole(w *world) {
 // The token is revoked under the running bot. The channel has one notice, with what to do by hand, which says more as more is refused, and
 // one message when it is over; a restart in between changes nothing of that.
 func TestTheTokenIsRevoked(t *testing.T) {
-	ways := []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket}
-	storyOver(t, ways, withConsole, func(t *testing.T, w *world) {
+	story(t, withConsole, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "mode Shop block for=10s")

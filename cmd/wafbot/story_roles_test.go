@@ -6,27 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAViewerMayNot(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.attack(injection())
-		card := w.card(attacker)
-		card.click("vic", "Deny "+attacker)
-		w.ephemeral("vic", "deny needs the role responder; yours is viewer. Ask <@U0ROB0002>", "<@U0ANN0001>")
-		require.Empty(t, w.entries("acme"))
-		require.Empty(t, w.sent())
-		require.True(t, w.journal.has(`"outcome":"refused"`, "U0VIC0003", "deny "+attacker))
-		w.types("ann", "audit by=vic")
-		w.ephemeral("ann", "Vic Lee (button) deny "+attacker, "refused")
-		require.Len(t, w.shown("#waf"), 2, "nothing of it in the channel")
-
-		w.types("vic", "undo")
-		w.ephemeral("vic", "undo needs the role responder")
-		w.types("rob", "allow 198.51.100.1")
-		w.ephemeral("rob", "allow needs the role admin; yours is responder. Ask <@U0ANN0001>")
-		require.Empty(t, w.sent())
-	})
-}
-
 func TestAStrangerAndAGuest(t *testing.T) {
 	// Listed by mistake, or before they became what they are: the workspace's word counts.
 	listed := func(w *world) {

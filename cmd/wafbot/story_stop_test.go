@@ -99,7 +99,7 @@ func TestAStopUnderClicks(t *testing.T) {
 		w.Slack.SetRateLimits(false)
 		w.cfg.Slack.MessagesPerSecond = 0
 	}
-	story(t, unlimited, func(t *testing.T, w *world) {
+	storyOver(t, bothWays(), unlimited, func(t *testing.T, w *world) {
 		ids := w.manyAttacks(8)
 		n := w.notes(ids, hurried)
 		for _, acked := range []int{20, 40, 60} {

@@ -48,34 +48,6 @@ func TestTwoPeopleAcknowledge(t *testing.T) {
 	})
 }
 
-func TestWhoActsAcknowledges(t *testing.T) {
-	story(t, asItIs, func(_ *testing.T, w *world) {
-		w.attack(injection())
-		card := w.card(attacker)
-		card.click("rob", "Deny "+attacker)
-		card.says("<@U0ROB0002> is on it")
-		w.types("rob", "unack attack="+card.id())
-		w.ephemeral("rob", "Unacknowledged now")
-		card.says("Unacknowledged", "[Acknowledge]")
-	})
-}
-
-func TestANoteThatComesTwice(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.attack(injection())
-		card := w.card(attacker)
-		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery", Times: 1})
-		first := w.types("rob", "note attack="+card.id()+" same botnet as on Monday")
-		card.says("under Details")
-		w.acknowledged(w.Slack.Replay(t.Context(), first))
-		w.types("ann", "verdict real attack="+card.id())
-		card.says("verdict real, Anna Weber")
-		card.says("1 note under Details")
-		w.types("vic", "attack "+card.id())
-		require.Equal(t, 1, strings.Count(w.ephemeral("vic", "as on Monday", "Verdict: real").Plain(), "as on Monday"))
-	})
-}
-
 func TestAMutedSource(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.types("rob", "mute source="+attacker+" for=1h")
@@ -88,25 +60,6 @@ func TestAMutedSource(t *testing.T) {
 		require.Empty(t, w.cards("#waf", "/muted"))
 		w.types("ann", "unmute source="+attacker)
 		w.card("high attack", "/muted")
-	})
-}
-
-func TestAMuteEndedByHand(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.types("rob", "mute type=sqli app=Shop")
-		w.ephemeral("rob", "Muted: type=sqli app=4")
-		w.attack(injection())
-		w.polls(4)
-		require.Empty(t, w.cards("#waf"))
-		w.types("vic", "status")
-		w.ephemeral("vic", "Status of acme", "Going on: 1 attack", "Muted, incidents excepted: 1", "type=sqli app=4", "by Rob Diaz")
-		w.stop()
-		w.start()
-		w.polls(4)
-		require.Empty(t, w.cards("#waf"), "a restart is no end")
-		w.types("ann", "unmute type=sqli app=4")
-		w.ephemeral("ann", "No longer muted: type=sqli app=4")
-		w.card(attacker)
 	})
 }
 

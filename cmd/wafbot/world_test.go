@@ -23,6 +23,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -72,18 +73,33 @@ type world struct {
 	hook    *hook      // the pager, where one is part of the story
 }
 
-// story plays with the bot in a world of its own, with each way in which Slack delivers; stories to which that is all the same have both ways at once.
-// The world is prepared before the bot starts.
+// story plays with the bot in a world of its own, which is prepared before the bot starts. Slack delivers over signed
+// HTTP, in make full over Socket Mode, too. What differs there has a story bothWays.
 func story(t *testing.T, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket}, prepare, play)
+	ways := bothWays()
+	if !full.On() {
+		ways = ways[:1]
+	}
+	storyOver(t, ways, prepare, play)
 }
 
-// eitherWay is for stories to which it is all the same how Slack delivers.
-func eitherWay() []workspace.Ingress { return []workspace.Ingress{workspace.IngressEither} }
+// bothWays is for stories in which it matters how Slack delivers: some of each kind of delivery.
+func bothWays() []workspace.Ingress {
+	return []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket}
+}
 
-// storyOver plays over some ways only: the last with a real Redis, unless the round is a short one, the others with an embedded one. One way needs no
-// test of its own: a test within a test starts only when all that wait on the floor above have started.
+// eitherWay is for stories to which it is all the same how Slack delivers; make full has both ways at once.
+func eitherWay() []workspace.Ingress {
+	if !full.On() {
+		return []workspace.Ingress{workspace.IngressHTTP}
+	}
+	return []workspace.Ingress{workspace.IngressEither}
+}
+
+// storyOver plays over some ways only: the last with a real Redis, unless the round is a short one, the others with an
+// embedded one. One way needs no test of its own: a test within a test starts only when all that wait on the floor above
+// have started.
 func storyOver(t *testing.T, ways []workspace.Ingress, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 const rulesFile = "wafbot.rules.yml"
@@ -45,9 +47,7 @@ func rules(t *testing.T) []rule {
 // promtool runs it, which scripts/tools installs.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs promtool")
-	}
+	full.Only(t) // promtool is no part of Go
 	out, err := exec.Command("promtool", args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,8 +40,7 @@ func TestDocsHaveTheTableOfPackages(t *testing.T) {
 // packageRows is the table as the comments of the packages say it.
 func packageRows(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-f", "{{if .GoFiles}}{{.ImportPath}}\t{{.Doc}}{{end}}", module+"/...").Output()
-	require.NoError(t, err)
+	out := goList(t, "-f", "{{if .GoFiles}}{{.ImportPath}}\t{{.Doc}}{{end}}")
 	rows := "| package | what it is |\n|---|---|\n"
 	for line := range strings.Lines(string(out)) {
 		path, comment, _ := strings.Cut(strings.TrimSpace(line), "\t")

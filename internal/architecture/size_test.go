@@ -9,7 +9,6 @@ import (
 	"go/token"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -44,8 +43,7 @@ func (s *source) name() string { return strings.TrimPrefix(s.ImportPath, module+
 
 func sources(t *testing.T) map[string]*source {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles", module+"/...").Output()
-	require.NoError(t, err)
+	out := goList(t, "-json=ImportPath,Dir,GoFiles")
 	all := map[string]*source{}
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var s source

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/redistest"
 )
 
@@ -62,10 +63,8 @@ func reply(delivery string) (m message) {
 // What a killed master alone had is forgotten: a time that is another by now, or none; not one that was copied, nor the
 // place that followed.
 func TestForgotten(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts redis-server")
-	}
 	old, promoted := redistest.StartDurable(t), redistest.Start(t)
 	set := func(s *redistest.Server, delivery, value string) {
 		_, err := askRedis(s.Addr, "SET {a:acme}:attempt:"+delivery+" "+value+" PX 60000")

@@ -24,6 +24,18 @@ func Only(t testing.TB) {
 	}
 }
 
+// Some are few of all, spread evenly, or all of them in make full.
+func Some[T any](few int, all []T) []T {
+	if On() || few >= len(all) {
+		return all
+	}
+	some := make([]T, few)
+	for i := range some {
+		some[i] = all[i*len(all)/few]
+	}
+	return some
+}
+
 // Of is how many cases a table has: few, or all of them in make full.
 func Of(few, all int) int {
 	if On() {

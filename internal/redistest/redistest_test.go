@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/redistest"
 )
 
@@ -46,9 +47,7 @@ func TestAServerComesBackWithWhatItHeldOrEmpty(t *testing.T) {
 }
 
 func TestAnotherMasterIsPromoted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts redis-server")
-	}
+	full.Only(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string

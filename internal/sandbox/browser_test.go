@@ -16,6 +16,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 // loading is what the bot opens at once, and form what it puts in its place.
@@ -73,9 +75,7 @@ func interactive(c client) (http.Handler, <-chan string) {
 
 // TestModalsAndHomeInABrowser is what a visitor does with what a bot shows him alone.
 func TestModalsAndHomeInABrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a browser")
-	}
+	full.Only(t)
 	t.Parallel()
 	c := quiet(t)
 	bot, submitted := interactive(c)
@@ -115,9 +115,7 @@ func TestModalsAndHomeInABrowser(t *testing.T) {
 
 // TestMessagesInABrowser is what a visitor sees of messages that call, age, link to each other and are deleted.
 func TestMessagesInABrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a browser")
-	}
+	full.Only(t)
 	t.Parallel()
 	c := quiet(t)
 	say := func(body string) string { return c.call("chat.postMessage", body)["ts"].(string) }

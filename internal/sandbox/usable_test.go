@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox"
 )
 
@@ -19,9 +20,7 @@ const aCard = `{"channel":"C0WAF0001","text":"NOT BLOCKED","blocks":[{"type":"se
 
 // TestThePageIsUsable is what a newcomer reads first, and what a visitor with a keyboard, a phone or weak eyes needs.
 func TestThePageIsUsable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a browser")
-	}
+	full.Only(t)
 	t.Parallel()
 	c := client{t, run(t, sandbox.Config{Quiet: true, Speed: 12})}
 	c.call("chat.postMessage", aCard)

@@ -28,28 +28,6 @@ func saveRequest(ctx context.Context, l *store.Draft, q record.ApprovalRequest) 
 	return err
 }
 
-func TestRequestsAreStoredWithTheirEventsAndEntry(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx, q := w.open(t), w.open(t), t.Context(), waiting("r1", time.Now())
-		drafted(t, s, func(l *store.Draft) error {
-			n, err := l.SaveRequest(ctx, &record.AuditEntry{At: q.At, Account: "acme", Outcome: "waiting", Request: "r1"}, q, event("r1-1", ""))
-			require.EqualValues(t, 1, n)
-			return err
-		})
-		drafted(t, s, func(l *store.Draft) error { return saveRequest(ctx, l, waiting("r2", q.At.Add(time.Second))) })
-		all, err := other.Approvals.Requests(ctx, "acme")
-		require.NoError(t, err)
-		require.Equal(t, []record.ApprovalRequest{waiting("r2", q.At.Add(time.Second)), q}, all, "the newest first")
-		none, err := other.Approvals.Requests(ctx, "globex")
-		require.NoError(t, err)
-		require.Empty(t, none)
-		require.Equal(t, "r1-1", waitingEvents(t, other)[0])
-		entries, err := other.Audit.Entries(ctx, "acme", q.At)
-		require.NoError(t, err)
-		require.Equal(t, "r1", entries[0].Request)
-	})
-}
-
 // The account's owner hears when a request has to be checked, whichever is due first.
 func TestPendingHoldsDueRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {

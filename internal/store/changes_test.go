@@ -8,8 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/approval"
-	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -39,35 +37,6 @@ func due(t testing.TB, s *store.Store, now time.Time) []string {
 	ids, err := s.Ledger.DueChanges(t.Context(), "acme", now)
 	require.NoError(t, err)
 	return ids
-}
-
-func TestChangesComeNewestFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		s, now := w.open(t), time.Now().UTC()
-		require.Empty(t, changeIDs(t, s))
-		whole := record.Change{
-			ID: "c1", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}, Keys: map[string]string{"for": "4h"}}, Does: "Deny 203.0.113.7",
-			Actor: record.Actor{ID: "U1", Name: "Ann", Via: record.ViaSlash}, At: now.Add(-time.Hour), Until: now.Add(3 * time.Hour), State: record.StateBegun,
-			CheckAt: now.Add(-time.Hour).Add(approval.MaxAge),
-		}
-		save(t, s, whole)
-		save(t, s, record.Change{ID: "c4", State: record.StateDone, At: now})
-		save(t, s, record.Change{ID: "c2", State: record.StateDone, At: now.Add(-time.Minute)})
-		save(t, s, record.Change{ID: "c3", State: record.StateDone, At: now})
-		for range 5 { // the same order each time, whatever order Redis has
-			require.Equal(t, []string{"c3", "c4", "c2", "c1"}, changeIDs(t, s))
-		}
-		whole.State = record.StateDone
-		whole.CheckAt = change.CheckAt(whole)
-		save(t, s, whole)
-		all, err := w.open(t).Ledger.Changes(t.Context(), "acme")
-		require.NoError(t, err)
-		whole.Account = "acme"
-		require.Equal(t, whole, all[3])
-		other, err := s.Ledger.Changes(t.Context(), "other")
-		require.NoError(t, err)
-		require.Empty(t, other)
-	})
 }
 
 func TestChangesAreDeletedAMonthAfterTheirEnd(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
@@ -75,10 +76,8 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 }
 
 func TestWithoutACopyNothingCountsAsWritten(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return // a miniredis has no replicas
-	}
 	w := newReal(t)
 	begin(t, w.open(t), "acme")
 	s := openCopied(t, "redis://"+w.addr)
@@ -141,10 +140,8 @@ func TestWithACopyWhatCountsOutlivesItsServer(t *testing.T) {
 
 // A server that lost the script gets it again, and the copy is waited for all the same.
 func TestScriptsAreSentAgainToAServerWithACopy(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return // a miniredis has no replicas
-	}
 	w := newReal(t)
 	copied, _ := w.replicaOf(t)
 	s := openCopied(t, "redis://"+w.addr)

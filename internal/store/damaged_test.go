@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -132,7 +134,8 @@ func useEverything(t *testing.T, s *store.Store) (faults []error) {
 // Whatever a key holds, the rest goes on: what can't be read is set aside, once, with its name.
 func TestDamagedValuesAreSetAside(t *testing.T) {
 	t.Parallel()
-	for name, damage := range damages {
+	for _, name := range full.Some(2, slices.Sorted(maps.Keys(damages))) {
+		damage := damages[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMini(t)

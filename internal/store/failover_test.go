@@ -15,18 +15,23 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// onSets runs a test on a cluster and on a master with sentinels, with a copy of whatever counts.
+// onSets runs a test on a cluster and, in make full, on a master with sentinels, with a copy of whatever counts.
 func onSets(t *testing.T, test func(t *testing.T, set *redistest.Set)) {
 	t.Parallel()
 	if testing.Short() {
 		return
 	}
-	for name, start := range map[string]func(testing.TB) *redistest.Set{"cluster": redistest.StartCluster, "sentinel": redistest.StartSentinel} {
+	sets := map[string]func(testing.TB) *redistest.Set{"cluster": redistest.StartCluster}
+	if full.On() {
+		sets["sentinel"] = redistest.StartSentinel
+	}
+	for name, start := range sets {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, start(t))
@@ -48,6 +53,7 @@ func (l lastly) String() string { return fmt.Sprint(*l.err) }
 // Masters die one after another while two replicas of wafbot share the accounts and the work. What was acknowledged is there, and everything
 // goes on by itself.
 func TestFailovers(t *testing.T) {
+	full.Only(t)
 	onSets(t, func(t *testing.T, set *redistest.Set) {
 		ctx := t.Context()
 		names := accounts(9)
@@ -177,9 +183,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 //
 // It runs alone: thirty leases are renewed in real time, which a busy processor delays, too.
 func TestAServerThatHangsTakesNothingElseAlong(t *testing.T) {
-	if testing.Short() {
-		return
-	}
+	full.Only(t)
 	ctx, set := t.Context(), redistest.StartCluster(t)
 	hangs := client(t, set.Masters()[0].Addr)
 	var without []string // anything on that server
@@ -212,10 +216,8 @@ func TestAServerThatHangsTakesNothingElseAlong(t *testing.T) {
 
 // The shards of a server that hangs wait for it. What others hold is accepted, taken over and done, also while the replicas' beats hang.
 func TestAServerThatHangsTakesOnlyItsOwnClicksAlong(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return
-	}
 	ctx, set := t.Context(), redistest.StartCluster(t)
 	one, two := openURL(t, set.URL), openURL(t, set.URL)
 	dying, die, died := worker(t, one)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 )
@@ -35,10 +36,8 @@ func fill(t *testing.T, rdb *redis.Client) (room func()) {
 // What was claimed may have been sent: if Redis' memory fills before its outcome is known, the outcome, its audit entry and its event get in all the same. What
 // isn't begun yet isn't, until there is room. Cards go on.
 func TestAFullRedis(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("wants a real redis-server")
-	}
 	ctx := t.Context()
 	w := &world{addr: redistest.Start(t, "--maxmemory", "16mb", "--maxmemory-policy", "noeviction").Addr}
 	w.rdb = client(t, w.addr)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -137,10 +138,8 @@ func TestLanesGoWithRedis(t *testing.T) {
 
 // What is done makes room, so it is stored although there is none.
 func TestTurnsArePassedWhileRedisIsFull(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return // a miniredis is never full
-	}
 	w := newReal(t)
 	s := w.open(t)
 	inLane(t, s, "acme:U1", "1", "2", "3")

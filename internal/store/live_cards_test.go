@@ -20,14 +20,13 @@ import (
 
 // Sixty live cards for ten minutes: there are more stale cards than edits all the time.
 func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
-	full.Only(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
 		const attacks, every = 60, 15 * time.Second
 		l.poll(attacks)
 		time.Sleep(2 * time.Minute) // a message a second
 		begun := time.Now()
 		shown := time.Duration(0) // after a click, at most
-		for poll := range int(10 * time.Minute / every) {
+		for poll := range int(time.Duration(full.Of(2, 10)) * time.Minute / every) {
 			l.poll(attacks)
 			time.Sleep(every / 2)
 			attack := record.AttackID("acme", fmt.Sprint("x:", 7*poll%attacks))
@@ -201,13 +200,12 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 
 // Where no message can be edited, a card is reposted for what happened, not for figures, and not at each of them.
 func TestCardsThatCannotBeEdited(t *testing.T) {
-	full.Only(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2) // an incident and an attack
 		time.Sleep(5 * time.Second)
 		require.Len(t, l.way.said(), 2)
 		l.slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "edit_window_closed"})
-		for range 20 {
+		for range full.Of(4, 20) {
 			l.poll(2)
 			time.Sleep(15 * time.Second)
 		}
@@ -215,19 +213,20 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 
 		attack := record.AttackID("acme", "x:0")
 		first := l.card(attack)
-		for range 40 {
+		acts := full.Of(8, 40) // a minute has four
+		for range acts {
 			l.claim(attack)
 			l.poll(2)
 			time.Sleep(15 * time.Second)
 		}
 		cards, notes := l.way.saidOf(" incident: "), l.way.saidOf("out of date")
-		require.GreaterOrEqual(t, cards, 8)
-		require.LessOrEqual(t, cards, 11, "the first at once, then one a minute, while people act")
+		require.GreaterOrEqual(t, cards, acts/5)
+		require.LessOrEqual(t, cards, acts/4+1, "the first at once, then one a minute, while people act")
 		require.Equal(t, cards-1, notes, "under each former card stands where the card is")
 		require.NotEqual(t, first, l.card(attack))
 		time.Sleep(2 * time.Minute)
 		said := len(l.way.said())
-		time.Sleep(10 * time.Minute)
+		time.Sleep(time.Duration(full.Of(2, 10)) * time.Minute)
 		require.Len(t, l.way.said(), said, "then there is peace")
 	})
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/store"
 )
 
 func TestAnOutageIsStored(t *testing.T) {
@@ -52,25 +51,6 @@ func refused() record.PermissionLoss {
 			Steps: []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{List: apiclient.ListDeny, Apps: []int{0}, Expires: noon.Add(time.Hour)}}},
 		}},
 	}
-}
-
-func TestAPermissionLossIsStoredWithItsEvents(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.open(t), w.open(t), t.Context()
-		none, err := s.Permissions.PermissionLoss(ctx, "acme")
-		require.NoError(t, err)
-		require.Zero(t, none)
-		drafted(t, s, func(l *store.Draft) error { return l.SavePermissionLoss(ctx, refused(), event("permission-1", "")) })
-		got, err := other.Permissions.PermissionLoss(ctx, "acme")
-		require.NoError(t, err)
-		require.Equal(t, refused(), got)
-		none, err = other.Permissions.PermissionLoss(ctx, "globex")
-		require.NoError(t, err)
-		require.Zero(t, none)
-		waiting, err := other.Outbox.Waiting(ctx, "acme")
-		require.NoError(t, err)
-		require.Equal(t, "permission-1", waiting[0].ID)
-	})
 }
 
 func TestANoticeIsFoundAgain(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -233,7 +232,6 @@ func (p *protocol) settle(t *rapid.T) {
 //
 // The tests of leases, work and takeover run the same code with the race detector, on real servers, too.
 func TestProtocol(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) { // a bubble's test may not be asked for its deadline

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"net"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
@@ -23,8 +25,8 @@ import (
 func TestMain(m *testing.M) {
 	redis.SetLogger(&logging.VoidLogger{}) // the client's own words about the faults that tests make
 	flag.Parse()
-	_ = flag.Set("rapid.checks", "60")  // of many steps each
-	_ = flag.Set("test.parallel", "12") // these tests wait most of their time, for Redis' clock
+	_ = flag.Set("rapid.checks", strconv.Itoa(full.Of(6, 60))) // of many steps each
+	_ = flag.Set("test.parallel", "12")                        // these tests wait most of their time, for Redis' clock
 	// The client looks once a second whether the pool, whose server refuses connections, was closed.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
@@ -38,11 +40,12 @@ type world struct {
 	wire   *wire                // to a Redis on an emulated clock, which no network reaches; nil: it has an address
 }
 
-// onEach runs a test on a miniredis and, unless -short, on a real Redis.
+// onEach runs a test on a miniredis and, in make full, on a real Redis. What commands rely on is tried on a real one each
+// time (conformance_test.go).
 func onEach(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Parallel()
 	t.Run("miniredis", func(t *testing.T) { t.Parallel(); test(t, newMini(t)) })
-	if !testing.Short() {
+	if full.On() {
 		t.Run("redis", func(t *testing.T) { t.Parallel(); test(t, newReal(t)) })
 	}
 }
@@ -55,7 +58,7 @@ func onEachClock(t *testing.T, test func(t *testing.T, w *world)) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) { test(t, newDialled(t)) })
 	})
-	if !testing.Short() {
+	if full.On() {
 		t.Run("redis", func(t *testing.T) { t.Parallel(); test(t, newReal(t)) })
 	}
 }

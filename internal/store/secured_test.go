@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
@@ -21,10 +22,8 @@ func secured(by *redistest.Secured, url string) store.Config {
 
 // With TLS, and as a user that may do no more than docs/config.md says, everything works, also after a failover.
 func TestSecured(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return // miniredis knows no users' rights
-	}
 	by := redistest.NewSecured(t)
 	for name, start := range map[string]func(t *testing.T) (url string, failOver func()){
 		"one": func(t *testing.T) (string, func()) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -111,7 +112,8 @@ func TestWhatADeadReplicaOwnedIsTakenOverWithinFiveSeconds(t *testing.T) {
 func TestManyAccountsAreTakenOverInFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const n, most = 400, 20
+		const most = 20
+		n := full.Of(150, 400)
 		redis, w := newDialled(t), newWatch(t, accounts(n)...)
 		dead := w.startOn(redis, "0")
 		var asked [3]atomic.Int64

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -139,10 +140,8 @@ func TestDeadReplicasAreDeleted(t *testing.T) {
 }
 
 func TestMoreThanIsTakenOverAtOnce(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return // it takes a miniredis too long
-	}
 	w := newReal(t)
 	const n = 2100
 	dead := w.open(t)

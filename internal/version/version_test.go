@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 func TestWhatGoRecorded(t *testing.T) {
@@ -22,6 +24,7 @@ func TestWhatGoRecorded(t *testing.T) {
 }
 
 func TestTheLinkerOverridesIt(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "prints")
 	const here = "github.com/wafbot/wafbot/internal/version"

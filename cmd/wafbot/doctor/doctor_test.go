@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -193,10 +194,8 @@ func TestDoctorThatIsStoppedSaysSo(t *testing.T) {
 }
 
 func TestDoctorOnARealRedis(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return
-	}
 	e := newPatient(t, healthy).with("WAFBOT_REDIS_URL=" + redistest.StartDurable(t).URL()).examine(t)
 	requireOne(t, e.of(doctor.OK), "redis", "version")
 	requireOne(t, e.of(doctor.OK), "redis", "it writes everything down (appendonly)")
@@ -205,10 +204,8 @@ func TestDoctorOnARealRedis(t *testing.T) {
 }
 
 func TestDoctorOnASecuredRedis(t *testing.T) {
+	full.Only(t)
 	t.Parallel()
-	if testing.Short() {
-		return
-	}
 	by := redistest.NewSecured(t)
 	s := redistest.StartSecured(t, by)
 	files := "cert_file: " + by.CertFile + ", key_file: " + by.KeyFile
