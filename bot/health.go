@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/internal/version"
@@ -123,7 +124,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		redis = s.cfg.Inbox.Ping(ctx)
 	})
-	asked.Go(func() { said = s.askSlack(r.Context()) })
+	asked.Go(func() {
+		_ = delay.Try(s.cfg.Log, "a question to slack", func() error { said = s.askSlack(r.Context()); return nil })
+	})
 	asked.Wait()
 	state := readiness{
 		Version: version.Get().String(), Redis: "ok", Slack: "ok", Limited: s.cfg.Slack.Held(),

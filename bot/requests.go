@@ -274,8 +274,11 @@ func (r *requests) drop(req request) {
 	r.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(req.within(context.Background()), notifyWithin)
 		defer cancel()
-		r.answers.send(ctx, req, say(text.New("Not done: too many requests are under way. Send it again in a minute; ",
-			"until then others of yours may be dropped without a word")))
+		_ = delay.Try(r.cfg.Log, "an answer", func() error {
+			r.answers.send(ctx, req, say(text.New("Not done: too many requests are under way. Send it again in a minute; ",
+				"until then others of yours may be dropped without a word")))
+			return nil
+		})
 	})
 }
 

@@ -117,7 +117,9 @@ func (n *Notifier) Own(held, more context.Context, account string, unread Unread
 	each := func(what string, do func()) {
 		all.Go(func() { _ = delay.Again(more, n.cfg.Log, what+" of "+account, func() error { do(); return nil }) })
 	}
-	all.Go(func() { o.queue.run(held, more) })
+	all.Go(func() {
+		_ = delay.Try(n.cfg.Log, "the queue of "+account, func() error { o.queue.run(held, more); return nil })
+	})
 	each("cards", func() { o.redraws.run(held, more) })
 	each("summaries", func() {
 		unread.wait(more) // then it is known what is in force, and what was handed over
