@@ -2,6 +2,7 @@
 package form
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -56,6 +57,7 @@ func Needs(c *call.Call) call.Rounds {
 		if of := arg.Needs; hasField(c, arg) {
 			n.Stored, n.Changes = n.Stored || of.Stored, n.Changes || of.Changes
 			n.Approvals, n.Storms = n.Approvals || of.Approvals, n.Storms || of.Storms
+			n.Rules = cmp.Or(n.Rules, of.Rules)
 		}
 	}
 	return n.Always()

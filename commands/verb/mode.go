@@ -24,7 +24,11 @@ func mode() *call.Command {
 		Needs:   call.Needs{Rules: call.AllRules}.Always(),
 		Args: []call.Arg{
 			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default; account: the account's own mode, of all applications without one", Label: "Application", Read: call.ReadModeApp, Options: form.ModeApps},
-			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default; a milder one than now needs an admin", Read: readMode, Options: form.ModeOptions},
+			{
+				Name: "mode", Object: true, Read: readMode, Options: form.ModeOptions,
+				Help:  "off, monitoring, safe_blocking, block or default; a milder one than now needs an admin",
+				Needs: call.Needs{Rules: call.AllRules}, // the form says the present one
+			},
 			form.ArgFor(nil), form.ArgAttack, form.ArgReason,
 		},
 		Flags:   []string{call.FlagLocked},
