@@ -139,13 +139,11 @@ func unwrap(answer []byte) (body json.RawMessage, status int, err error) {
 	return e.Body, int(e.Status.whole()), nil
 }
 
-// saysNothing reports whether a body is null, a single value, or empty.
+// saysNothing reports whether a body is null, a single value, or empty. It reads no further than to the first member.
 func saysNothing(body json.RawMessage) bool {
-	var list []json.RawMessage
-	var object map[string]struct{}
-	_ = json.Unmarshal(body, &list)
-	_ = json.Unmarshal(body, &object)
-	return len(list) == 0 && len(object) == 0
+	dec := json.NewDecoder(bytes.NewReader(body))
+	begin, err := dec.Token()
+	return err != nil || begin != json.Delim('{') && begin != json.Delim('[') || !dec.More()
 }
 
 // maxItems is how many items of one answer are read: twice as many as any listing asks for.
