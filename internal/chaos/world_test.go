@@ -195,6 +195,9 @@ func (w *world) service(account string) (s state, err error) {
 type delivery struct {
 	ID          int       `json:"id"`
 	Acked       bool      `json:"acked"`
+	Status      int       `json:"status"` // why it wasn't
+	Body        string    `json:"body"`
+	Err         string    `json:"err"`
 	ResponseURL string    `json:"response_url"`
 	Twin        *delivery `json:"twin"`
 }
