@@ -1,8 +1,6 @@
 package poller_test
 
 import (
-	"flag"
-	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -11,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", strconv.Itoa(full.Of(10, 100))) // a storm each; the command line overrides it
+	full.Checks(10, 100) // a storm each
 	goleak.VerifyTestMain(m)
 }

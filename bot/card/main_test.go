@@ -1,15 +1,13 @@
 package card
 
 import (
-	"flag"
 	"os"
-	"strconv"
 	"testing"
 
 	"github.com/wafbot/wafbot/internal/full"
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", strconv.Itoa(full.Of(20, 100))) // the command line overrides it
+	full.Checks(20, 100)
 	os.Exit(m.Run())
 }

@@ -162,13 +162,8 @@ func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card
 	case began.ID == e.ID:
 		return nil
 	case card.at.TS != "" && f.card.TS == "" && (card.found || card.done):
-		h := n.handlers[e.Kind]
 		f.card = card.at
-		p, err := h.plan(e, f)
-		if err != nil {
-			return err
-		}
-		return n.carryOut(ctx, e, h.shown, f, p)
+		return n.say(ctx, e, f)
 	}
 	return n.deliver.drop(ctx, e)
 }

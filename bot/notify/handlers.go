@@ -124,6 +124,12 @@ func (n *Notifier) handle(ctx context.Context, e record.Event) error {
 			return &orderError{f.attack} // facts may be older than the event that is before it
 		}
 	}
+	return n.say(ctx, e, f)
+}
+
+// say plans an event's messages by the facts at hand, and carries that out.
+func (n *Notifier) say(ctx context.Context, e record.Event, f facts) error {
+	h := n.handlers[e.Kind]
 	p, err := h.plan(e, f)
 	if err != nil {
 		return err

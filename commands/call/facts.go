@@ -3,6 +3,7 @@ package call
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -80,16 +81,16 @@ const (
 	AllRules int64 = -1
 )
 
-// Vulnerabilities are which of them are needed.
+// Vulnerabilities says which ones are needed.
 type Vulnerabilities string
 
-// The two.
+// The vulnerabilities that can be needed.
 const (
 	OpenVulnerabilities Vulnerabilities = "open"
 	AllVulnerabilities  Vulnerabilities = "all"
 )
 
-// AttackDays is of how many hours attacks are needed by day.
+// AttackDays asks for the attacks of the last hours, by day.
 type AttackDays struct {
 	Hours int
 	Brief bool // an answer only mentions them: it hardly waits for them
@@ -101,6 +102,17 @@ type Rounds []func(c *Call) Needs
 
 // Of are the needs of every call.
 func (n Needs) Of(*Call) Needs { return n }
+
+// And are the needs with those of the other that they don't have.
+func (n Needs) And(other Needs) Needs {
+	into, from := reflect.ValueOf(&n).Elem(), reflect.ValueOf(other)
+	for i := range into.NumField() {
+		if into.Field(i).IsZero() {
+			into.Field(i).Set(from.Field(i))
+		}
+	}
+	return n
+}
 
 // Always are the needs as the only round.
 func (n Needs) Always() Rounds { return Rounds{n.Of} }
@@ -121,7 +133,7 @@ var ErrUnread = errors.New("read a fact that its command doesn't need")
 // Known is a fact that somebody has at hand.
 func Known[T any](value T) Fact[T] { return KnownFor(true, value) }
 
-// KnownFor is likewise, of one for which its need says more than that it is one.
+// KnownFor is a fact at hand, and the need that it meets: a list is needed of one kind, for example.
 func KnownFor[A, T any](need A, value T) Fact[T] {
 	return Fact[T]{Value: value, asked: fmt.Sprint(need)}
 }

@@ -2,7 +2,6 @@
 package form
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -54,10 +53,8 @@ func Needs(c *call.Call) call.Rounds {
 	}
 	n := call.Needs{Context: c.Attack != nil}
 	for _, arg := range c.Cmd.Args {
-		if of := arg.Needs; hasField(c, arg) {
-			n.Stored, n.Changes = n.Stored || of.Stored, n.Changes || of.Changes
-			n.Approvals, n.Storms = n.Approvals || of.Approvals, n.Storms || of.Storms
-			n.Rules = cmp.Or(n.Rules, of.Rules)
+		if hasField(c, arg) {
+			n = n.And(arg.Needs)
 		}
 	}
 	return n.Always()

@@ -5,7 +5,9 @@
 package full
 
 import (
+	"flag"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -43,3 +45,6 @@ func Of(few, all int) int {
 	}
 	return few
 }
+
+// Checks sets how often rapid tries each property. TestMain calls it; -rapid.checks on the command line overrides it.
+func Checks(few, all int) { _ = flag.Set("rapid.checks", strconv.Itoa(Of(few, all))) }

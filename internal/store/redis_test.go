@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"net"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,8 +24,8 @@ import (
 func TestMain(m *testing.M) {
 	redis.SetLogger(&logging.VoidLogger{}) // the client's own words about the faults that tests make
 	flag.Parse()
-	_ = flag.Set("rapid.checks", strconv.Itoa(full.Of(6, 60))) // of many steps each
-	_ = flag.Set("test.parallel", "12")                        // these tests wait most of their time, for Redis' clock
+	full.Checks(6, 60)                  // of many steps each
+	_ = flag.Set("test.parallel", "12") // these tests wait most of their time, for Redis' clock
 	// The client looks once a second whether the pool, whose server refuses connections, was closed.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
