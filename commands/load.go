@@ -148,7 +148,7 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	return nil
 }
 
-// basis is what a change goes by, as it was read ahead, which counts once, or as it is stored now.
+// basis is what a change goes by: as it was read ahead, once, else as the store has it now.
 func (l *loader) basis(ctx context.Context, c *job, attack string) (record.Basis, *store.Draft, error) {
 	a := c.ahead
 	c.ahead = nil
@@ -158,7 +158,7 @@ func (l *loader) basis(ctx context.Context, c *job, attack string) (record.Basis
 	return l.cfg.Store.Ledger.Begin(ctx, c.Account.Name, attack, !l.cfg.Rebuilds(c.Account.Name))
 }
 
-// reading is what the facts of one account are read by.
+// reading reads the facts of one account.
 type reading struct {
 	*loader
 	all      *errgroup.Group

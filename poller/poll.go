@@ -147,9 +147,8 @@ func (p *Poller) save(ctx context.Context, u record.PollUpdate) error {
 	return nil
 }
 
-// judge notes what is to be judged, and adds to a complete poll's result what it means for what is in force: for changes
-// by all that came since the last poll that was judged, for attacks of which something was decided since, and where the
-// lists were edited.
+// judge notes what changed, and after a complete poll has all that is in force judged: wafbot's changes by what came
+// since the last judged poll, and attacks that have a new decision or whose sources an edited list names.
 func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
 	c, d := &p.st.changes, decision{st: p.st, out: *res}
 	for _, id := range snap.changed {
@@ -189,7 +188,7 @@ func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
 	})
 }
 
-// toJudge is what there is to judge.
+// toJudge is the poll as the judge gets it.
 func (p *Poller) toJudge(snap snapshot, d decision) record.Poll {
 	c, settings := &p.st.changes, p.Settings()
 	poll := record.Poll{

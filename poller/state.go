@@ -81,10 +81,10 @@ type sourceCount struct {
 	at     time.Time                            // on this machine's clock
 }
 
-// changeLog is what is yet to be judged.
+// changeLog holds what the judge hasn't seen yet.
 type changeLog struct {
 	before  map[string]*apiclient.Attack // what records were before they changed, by id; nil: not known
-	decided map[string]bool              // ids of attacks of which something was decided, or whose mitigations time alone judges
+	decided map[string]bool              // ids of attacks with a new decision, or with mitigations that only time can judge
 	listed  time.Time                    // when the lists were read that were judged last
 	last    time.Time                    // the last complete poll that was judged, on this machine's clock; zero: none yet
 	whole   bool                         // all records were read since the start

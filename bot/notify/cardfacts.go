@@ -61,7 +61,7 @@ func (n *Notifier) Drawn(ctx context.Context, account, attack string) (s call.Si
 	return f.situation(), true, nil
 }
 
-// situation is what is known of the event's attack, and what its card says.
+// situation is the event's attack as its card shows it.
 func (f facts) situation() call.Situation {
 	_, muted := policy.Muted(f.details.Context.Mutes, f.shown.Attack, f.now)
 	id := record.AttackID(f.account.Name, f.shown.Attack.ID)
@@ -81,7 +81,7 @@ func (f facts) situation() call.Situation {
 	return s
 }
 
-// pager is what the card says of the attack's pager.
+// pager is the state of the attack's pager, as the card shows it.
 func (f facts) pager(muted bool) call.PagerState {
 	last, pager := f.details.Page, f.shown.Pager
 	switch {

@@ -60,7 +60,7 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	return []call.Plan{p}, err
 }
 
-// ExtendNeeds are what the change's own line needs, and what stands of it.
+// ExtendNeeds are the facts that extending the change needs: where it stands now.
 func ExtendNeeds(c *call.Call) call.Needs {
 	ch, err := standing(c, c.Line.Words[0])
 	if err != nil {

@@ -61,7 +61,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	return plans, nil
 }
 
-// undoNeeds are what undoLater needs.
+// undoNeeds are the facts that undoLater needs.
 func undoNeeds(id string) call.Rounds {
 	return call.Rounds{func(c *call.Call) call.Needs {
 		ch, err := standing(c, id)

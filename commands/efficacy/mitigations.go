@@ -163,7 +163,7 @@ func denied(s call.Situation, e apiclient.IPRule, from time.Time) (all []netip.A
 	return all
 }
 
-// stopped is what was seen stopped of these sources' tries since a time.
+// stopped counts the tries of these sources that were stopped since a time.
 func stopped(s call.Situation, sources []netip.Addr, from time.Time) (t record.Tally) {
 	for _, source := range sources {
 		if one := since(s.Stopped.Sources[source], from); one.N > 0 {
@@ -173,7 +173,7 @@ func stopped(s call.Situation, sources []netip.Addr, from time.Time) (t record.T
 	return t
 }
 
-// since is what a tally has since a time. Of what began before, only the last try is known to have come later.
+// since is the part of a tally that came after a time. If it began before, only its last try surely came later.
 func since(t record.Tally, from time.Time) record.Tally {
 	switch {
 	case t.N == 0 || !t.Last.After(from):

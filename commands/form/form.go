@@ -46,7 +46,7 @@ func Form(c *call.Call) call.Form {
 	return f
 }
 
-// Needs are what the form shows and offers.
+// Needs are the facts that the form shows and offers.
 func Needs(c *call.Call) call.Rounds {
 	if c.Account == nil {
 		return nil

@@ -63,7 +63,7 @@ func HistoryNeeds() call.Rounds {
 	}}
 }
 
-// FreshNeeds are what the call's attack is now: as the service lists it, or as the store has the storm.
+// FreshNeeds are the facts about the call's attack as it is now: the service lists an attack, the store has a storm.
 func FreshNeeds(c *call.Call) call.Needs {
 	if record.IsStorm(c.Attack.Attack.ID) {
 		return call.Needs{Storms: true}

@@ -75,7 +75,7 @@ const maxLinked = call.LongList
 // HomeNeeds are those of HomeOf.
 func HomeNeeds() call.Rounds { return call.Rounds{overviewNeeds, shownNeeds} }
 
-// overviewNeeds are what an overview counts.
+// overviewNeeds are the facts that an overview counts.
 func overviewNeeds(c *call.Call) call.Needs {
 	return call.Needs{
 		Attacks: apiclient.AttackFilter{From: OngoingFrom(c)}, AttackDays: call.AttackDays{Hours: hoursOf(c.Now, trendDays), Brief: true},
@@ -84,7 +84,7 @@ func overviewNeeds(c *call.Call) call.Needs {
 	}
 }
 
-// shownNeeds are what an overview shows of what goes on.
+// shownNeeds are the facts about ongoing attacks that an overview shows.
 func shownNeeds(c *call.Call) (n call.Needs) {
 	o, _ := overviewOf(c)
 	if o.NoStore {

@@ -40,7 +40,7 @@ func Grouped(c *call.Call, storm string) ([]record.GroupedAttack, error) {
 	return slices.Clone(all[storm]), nil
 }
 
-// GroupedNeeds is what the stored storms grouped.
+// GroupedNeeds asks for what the stored storms grouped.
 func GroupedNeeds(c *call.Call) (n call.Needs) {
 	for _, s := range c.Facts.Storms.Value {
 		n.Grouped = append(n.Grouped, s.ID)

@@ -17,7 +17,7 @@ import (
 // argAttack is the attack of a command that needs one.
 var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs}
 
-// triageNeeds are what onTriage needs.
+// triageNeeds are the facts that onTriage needs.
 func triageNeeds(c *call.Call) call.Needs { return call.Needs{Triage: c.AttackID()} }
 
 // onTriage makes what alters the triage of the call's attack the Write of a command. What has an outcome of done is saved.

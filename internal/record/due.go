@@ -2,7 +2,7 @@ package record
 
 import "time"
 
-// DueDecision is what came of checking a change whose end is near or past.
+// DueDecision is the outcome of checking a change whose end is near or past.
 type DueDecision struct {
 	Change Change
 	Next   time.Time // when to check again; zero: no more

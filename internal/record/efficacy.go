@@ -114,7 +114,7 @@ type Judgement struct {
 	Notify   bool // people are notified: it does not work though it should, or what it denied came back
 }
 
-// Urgency is how soon the card is to show it: who made the change waits for what comes of it.
+// Urgency is how soon the card is to show it: who made the change waits for the outcome.
 func (j Judgement) Urgency() Urgency {
 	if j.Turned {
 		return UrgentActed
@@ -147,13 +147,13 @@ func (m Mitigation) Denies(source apiclient.Source) bool {
 	return slices.Contains(m.Sources, source.IP)
 }
 
-// Poll is what a complete poll found, by which is judged what works.
+// Poll is what a complete poll found. The judge goes by it.
 type Poll struct {
 	At      time.Time       // on the service's clock
 	Since   time.Time       // of the poll before that was judged; zero: what stood there before isn't known
 	Changes []AttackDelta   // the records that changed since
 	Attacks []*AttackState  // with a card: the decided ones, and where the lists were read again all that go on
-	Decided map[string]bool // ids of attacks of which something was decided since they were judged
+	Decided map[string]bool // ids of attacks with a decision that isn't judged yet
 
 	// The lists and rules as they were read last, and when; zero: not yet.
 	Entries     []apiclient.IPRule
@@ -161,7 +161,7 @@ type Poll struct {
 	ListsReadAt time.Time
 }
 
-// Judged is what a poll was judged to mean, where that is worth showing.
+// Judged is the judgement of a poll, as far as it is worth showing.
 type Judged struct {
 	Changes []Judgement
 	Others  map[string][]Mitigation // what others have in force, by the attack's id at the service; only where it turned

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// PollState is what is stored of one account's polls, so that another replica can go on from there.
+// PollState is the stored state of an account's polls: another replica goes on from there.
 type PollState struct {
 	LastGood   time.Time              // of the last complete poll, on the service's clock; zero: there was none yet
 	Attacks    map[string]AttackState // by attack id
@@ -16,7 +16,7 @@ type PollState struct {
 	Cap        Cap                    // the last one
 }
 
-// PollUpdate is what one poll changes in what is stored.
+// PollUpdate is what one poll changes in the store.
 type PollUpdate struct {
 	LastGood time.Time
 	Attacks  map[string]AttackState        // by attack id; only those that changed

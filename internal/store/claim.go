@@ -15,7 +15,7 @@ import (
 // claimFor is how long a claim lasts without being renewed.
 const claimFor = 3 * time.Second
 
-// Draft is what is written on the condition that nobody wrote since what it follows from was read. Each of its writes
+// Draft writes only if nobody wrote since its facts were read. Each of its writes
 // is one step, and fails with ErrChanged where somebody did. One goroutine uses it.
 type Draft struct {
 	store    *client
