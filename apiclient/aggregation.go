@@ -34,8 +34,9 @@ type AttackDays struct {
 	More bool // the service has more rows than were read
 }
 
-// AttackDays lists the attacks of the last hours day by day: POST /v1/client/{id}/attack-vectors/security-agg/query. It may be repeated. More hours than
-// LongestAggregation are refused before sending, as Invalid. It reads 10,000 rows at most, and no longer than until the context's deadline.
+// AttackDays lists the attacks of the last hours day by day: POST /v1/client/{id}/attack-vectors/security-agg/query. It
+// may be repeated. More hours than LongestAggregation are refused before sending, as Invalid. It reads 10,000 rows at
+// most, and no longer than until the context's deadline.
 func (c *Client) AttackDays(ctx context.Context, hours int) (days AttackDays, err error) {
 	k := call{op: "query attacks by day", method: http.MethodPost}
 	if hours < 1 || hours > LongestAggregation {

@@ -54,7 +54,8 @@ func TestAttackDaysAreRead(t *testing.T) {
 	}
 }
 
-// days serves an aggregation in pages of 100 rows of which the last ones of a page come again on the next, with cursors as make makes them.
+// days serves an aggregation in pages of 100 rows of which the last ones of a page come again on the next, with cursors
+// as make makes them.
 func days(s *service, rows, again int, cursor func(from int) any) {
 	s.fault = func(w http.ResponseWriter, _ *http.Request) bool {
 		sent := s.requests()

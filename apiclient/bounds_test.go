@@ -25,8 +25,8 @@ type bomb struct {
 	length           int    // bytes after decompression
 }
 
-// A gigabyte of JSON in a small answer is read to a bound, and what is read takes little memory. The test has the process for itself, for it measures
-// the heap.
+// A gigabyte of JSON in a small answer is read to a bound, and what is read takes little memory. The test has the
+// process for itself, for it measures the heap.
 func TestNoAnswerFillsTheMemory(t *testing.T) {
 	full.Only(t)
 	for name, b := range map[string]bomb{

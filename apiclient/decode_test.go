@@ -140,7 +140,8 @@ func TestWhatWasAnswered(t *testing.T) {
 	}
 }
 
-// Ids come from the service and may be hostile: none equals one of wafbot's own, fills a key or ends a line, and no two become equal.
+// Ids come from the service and may be hostile: none equals one of wafbot's own, fills a key or ends a line, and no two
+// become equal.
 func TestAnIDThatIsNone(t *testing.T) {
 	t.Parallel()
 	strange := []string{apiclient.OwnID + "C1:1795000000", "a\nb", "a\u0000b", "\u202ea", " a", "a<b>", strings.Repeat("a", 200_000), strings.Repeat("a", 200_001)}

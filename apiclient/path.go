@@ -9,9 +9,10 @@ import (
 	"unicode"
 )
 
-// Path is which paths a rule is for, in the service's own condition language: /a/b is this path alone. A last segment of * is any name without an
-// extension, *.php any name with this one, b.* this name with any extension or none, *.* any name at all. ** before it stands for any number of
-// further segments: /a/* is one level below /a/, /a/**/*.* everything below.
+// Path is which paths a rule is for, in the service's own condition language: /a/b is this path alone. A last segment
+// of * is any name without an extension, *.php any name with this one, b.* this name with any extension or none, *.*
+// any name at all. ** before it stands for any number of further segments: /a/* is one level below /a/, /a/**/*.*
+// everything below.
 type Path struct {
 	Dirs    []string // the segments before the last, from the first on
 	Deep    bool     // any number of further segments may follow them
@@ -25,8 +26,9 @@ type Path struct {
 // everyPath is how a rule for all paths is typed; its conditions say nothing of the path.
 const everyPath = "/**/*.*"
 
-// ParsePath reads a path of the condition language. A last segment of ** is short for **/*.*, and "" for every path. It refuses what no conditions
-// say exactly: queries, the service's "[multiple]", and * in place of a segment before the last or of a part of one.
+// ParsePath reads a path of the condition language. A last segment of ** is short for **/*.*, and "" for every path. It
+// refuses what no conditions say exactly: queries, the service's "[multiple]", and * in place of a segment before the
+// last or of a part of one.
 func ParsePath(text string) (Path, error) {
 	if text == "" {
 		text = everyPath
@@ -90,8 +92,8 @@ func (p Path) Exact() bool { return !p.Deep && !p.AnyName && !p.AnyExt }
 // Begins reports whether it is all paths that begin with its segments, which conditions on positions alone say.
 func (p Path) Begins() bool { return p.Deep && p.AnyName && p.AnyExt }
 
-// conditions encode the path: all segments but the last by position, and that there are no more; the last as name and extension. What may be
-// anything has none.
+// conditions encode the path: all segments but the last by position, and that there are no more; the last as name and
+// extension. What may be anything has none.
 func (p Path) conditions() (cs []Condition) {
 	for i, segment := range p.Dirs {
 		cs = append(cs, equal(segment, "path", strconv.Itoa(i)))
@@ -117,7 +119,8 @@ func isPathPoint(point []string) bool {
 	return slices.Contains([]string{"path", "action_name", "action_ext"}, point[0])
 }
 
-// readPath is the path that conditions on its parts say, as far as they do: whether they say just that the way back shows.
+// readPath is the path that conditions on its parts say, as far as they do: whether they say just that the way back
+// shows.
 func readPath(cs []Condition) Path {
 	p, segments := Path{Deep: true, AnyName: true, AnyExt: true}, map[string]string{}
 	for _, c := range cs {

@@ -107,7 +107,8 @@ func known(parser string) bool {
 		"gzip", "percent", "htmljs", "viewstate", "pollution", "file", "gql"}, parser)
 }
 
-// Understood reports whether wafbot knows every parser of the point, and what follows each: only then can it be sent again.
+// Understood reports whether wafbot knows every parser of the point, and what follows each: only then can it be sent
+// again.
 func (p Point) Understood() bool {
 	return !slices.ContainsFunc(p, func(part Part) bool {
 		takes := 1

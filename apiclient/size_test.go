@@ -26,7 +26,8 @@ func long(n, length int) []any {
 	return out
 }
 
-// An attacker whose requests make an answer too long must not stop the polls: the client requests smaller pages, and normal ones after them.
+// An attacker whose requests make an answer too long must not stop the polls: the client requests smaller pages, and
+// normal ones after them.
 func TestAPageThatIsTooLongIsReadInParts(t *testing.T) {
 	full.Only(t)
 	t.Parallel()

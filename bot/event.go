@@ -18,7 +18,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// message is what is needed of a message that a user wrote. It is not slack-go's type, which refuses the whole event for one unknown block.
+// message is what is needed of a message that a user wrote. It is not slack-go's type, which refuses the whole event
+// for one unknown block.
 type message struct {
 	Type        string          `json:"type"`
 	Subtype     string          `json:"subtype"`
@@ -36,8 +37,8 @@ type message struct {
 	Tab         string          `json:"tab"` // of a Home tab that was opened: home or messages
 }
 
-// event handles an event: a message to the bot runs as a line, an opened Home tab is drawn, a change of users or groups invalidates caches.
-// Everything else is only acknowledged.
+// event handles an event: a message to the bot runs as a line, an opened Home tab is drawn, a change of users or groups
+// invalidates caches. Everything else is only acknowledged.
 func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	var outer struct {
 		Type  string          `json:"type"`
@@ -112,8 +113,8 @@ func (in *ingress) message(ctx context.Context, d delivery, m message, sentFor [
 	}
 }
 
-// written reports whether a person wrote it just now. An edit doesn't count: a line must not run again because a word was corrected. Bots don't
-// count.
+// written reports whether a person wrote it just now. An edit doesn't count: a line must not run again because a word
+// was corrected. Bots don't count.
 func (m message) written() bool {
 	kinds := []string{"", "thread_broadcast", "file_share"}
 	return (m.Type == "app_mention" || m.Type == "message") && slices.Contains(kinds, m.Subtype) && len(m.Edited) == 0 && m.BotID == "" && m.User != ""
@@ -133,7 +134,8 @@ func (m message) line(self string) (line string, addressed bool) {
 	return line, addressed
 }
 
-// asked makes a request of a message. One message can come as two events (a mention that is also a message), each of them twice.
+// asked makes a request of a message. One message can come as two events (a mention that is also a message), each of
+// them twice.
 func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
 	id := "message " + m.Channel + " " + m.TS
 	names := append([]string{id}, d.names...)
@@ -153,13 +155,15 @@ func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
 	return req
 }
 
-// writtenAt is when a message was written, by the clock that replicas share. Slack says it by its own, which Redis' may be far from.
+// writtenAt is when a message was written, by the clock that replicas share. Slack says it by its own, which Redis' may
+// be far from.
 func (in *ingress) writtenAt(ts string) time.Time {
 	now := in.cfg.Clocks.Now()
 	return slackconn.WrittenAt(ts, now).Add(in.cfg.Clocks.Now().Sub(now).Round(time.Second))
 }
 
-// author is who wrote it, or opened the Home tab. Of a user of a connected workspace Slack says the team by one of two fields.
+// author is who wrote it, or opened the Home tab. Of a user of a connected workspace Slack says the team by one of two
+// fields.
 func (m message) author() record.Actor {
 	return record.Actor{ID: m.User, Team: cmp.Or(m.UserTeam, m.Team), Name: m.User, Via: record.ViaMention}
 }
@@ -182,7 +186,8 @@ func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account,
 	return "", ""
 }
 
-// token matches what Slack makes of names and addresses in typed text: <@U0ANN|ann>, <#C0WAF|waf>, <http://host/path|host/path>.
+// token matches what Slack makes of names and addresses in typed text: <@U0ANN|ann>, <#C0WAF|waf>,
+// <http://host/path|host/path>.
 var token = regexp.MustCompile(`<([^<>]*)>`)
 
 // typed restores what a user typed from Slack's text: addresses as written, a user as <@U0ANN>.
@@ -208,7 +213,8 @@ func typed(text string) string {
 // peopleTimeout bounds the invalidation: Slack waits for the acknowledgement.
 const peopleTimeout = time.Second
 
-// peopleEvent handles an event about users or groups: it invalidates what all replicas have cached about them. It returns false for other events.
+// peopleEvent handles an event about users or groups: it invalidates what all replicas have cached about them. It
+// returns false for other events.
 func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 	var e struct {
 		Type    string          `json:"type"`

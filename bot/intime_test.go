@@ -158,7 +158,8 @@ func (d delivered) send(t *testing.T, b *Server, overHTTP bool) {
 	}
 }
 
-// Slack waits three seconds for an acknowledgement, whatever else doesn't answer. Stories hold that one comes at all: they run on machines that may be busy.
+// Slack waits three seconds for an acknowledgement, whatever else doesn't answer. Stories hold that one comes at all:
+// they run on machines that may be busy.
 func TestEveryDeliveryIsAcknowledgedInTime(t *testing.T) {
 	t.Parallel()
 	for _, what := range []hangs{"redis", "auth.test", "users.info", "service", "views.open"} {

@@ -23,7 +23,8 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 )
 
-// directory is Slack's end: it knows a user and a user group, and counts how often it is asked. It is served without a network.
+// directory is Slack's end: it knows a user and a user group, and counts how often it is asked. It is served without a
+// network.
 type directory struct {
 	mu      sync.Mutex
 	members string // of S0ONCALL, as JSON
@@ -115,7 +116,8 @@ func isIn(t *testing.T, b *Server, want bool) {
 	require.Equal(t, want, len(in) == 1)
 }
 
-// A user leaves the group between two clicks. Slack sends the event to one replica; the other one checks the new members at the next click.
+// A user leaves the group between two clicks. Slack sends the event to one replica; the other one checks the new
+// members at the next click.
 func TestGroupEventInvalidatesEveryReplica(t *testing.T) {
 	t.Parallel()
 	for name, event := range map[string]map[string]any{
@@ -174,7 +176,8 @@ func TestUserEventInvalidatesEveryReplica(t *testing.T) {
 	require.Equal(t, 4, d.users)
 }
 
-// If the event is lost, a cache expires after five minutes. While Redis is unreachable only the replica that gets the event drops its cache at once.
+// If the event is lost, a cache expires after five minutes. While Redis is unreachable only the replica that gets the
+// event drops its cache at once.
 func TestPeopleAreCachedForFiveMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -193,7 +196,8 @@ func TestPeopleAreCachedForFiveMinutes(t *testing.T) {
 	})
 }
 
-// If groups can't be read, the cached ones are returned with an error. The log says it once, with the fix, and Slack isn't asked at every click.
+// If groups can't be read, the cached ones are returned with an error. The log says it once, with the fix, and Slack
+// isn't asked at every click.
 func TestGroupsThatCantBeRead(t *testing.T) {
 	t.Parallel()
 	limited := func(w http.ResponseWriter) bool {

@@ -33,7 +33,8 @@ func accountsNamed(names ...string) (all []notify.Account) {
 	return all
 }
 
-// One person's lines on one account share a lane, whichever way they name it; lines on another account or of another person don't.
+// One person's lines on one account share a lane, whichever way they name it; lines on another account or of another
+// person don't.
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	on := func(account string) record.Line { return record.Line{Name: "undo"}.With("account", account) }
@@ -116,7 +117,8 @@ func (silent) Do(context.Context, call.Invocation) (call.Result, error) {
 	return call.Result{}, fmt.Errorf("%w: %w", refusal.Denied(text.New("no")), refusal.ErrUnanswered)
 }
 
-// What is refused to somebody who was told that it gets no answer sends Slack nothing: neither a read, nor what was stored.
+// What is refused to somebody who was told that it gets no answer sends Slack nothing: neither a read, nor what was
+// stored.
 func TestWhatIsUnansweredSendsNothing(t *testing.T) {
 	t.Parallel()
 	slackEnd, store := &heard{texts: map[string][]string{}}, newLinkStore()

@@ -97,7 +97,8 @@ func (a *answered) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("ok"))}, nil
 }
 
-// A replica that takes over a dead one's request doesn't know whether it was done. It must not answer "not done" because Redis is unreachable.
+// A replica that takes over a dead one's request doesn't know whether it was done. It must not answer "not done"
+// because Redis is unreachable.
 func TestRequestTakenOverIsNotCalledUndone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -81,7 +81,8 @@ func TestAnAccountOnWhichOneHasNoRole(t *testing.T) {
 	require.Zero(t, w.changesSent())
 }
 
-// What is shown of several accounts goes by the clock of each account's service, however wrong the clock is that replicas share.
+// What is shown of several accounts goes by the clock of each account's service, however wrong the clock is that
+// replicas share.
 func TestSeveralAccountsByTheirClocks(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []time.Duration{-6 * time.Hour, 6 * time.Hour} {

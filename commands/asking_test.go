@@ -35,7 +35,8 @@ func (w *world) do(inv call.Invocation) (call.Result, error) {
 	return res, err
 }
 
-// Do is the runner's, and holds that what a person reads of it is for people. What the person typed is no wording of wafbot's.
+// Do is the runner's, and holds that what a person reads of it is for people. What the person typed is no wording of
+// wafbot's.
 func (w *world) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
 	w.t.Helper()
 	res, err := w.Runner.Do(ctx, inv)
@@ -101,7 +102,8 @@ func (w *world) refuses(who record.Actor, line string, kind error, words ...stri
 	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
 }
 
-// asksInSpiteOfYes expects a question although all were answered with yes beforehand, as by -y at a terminal, and that nothing was sent.
+// asksInSpiteOfYes expects a question although all were answered with yes beforehand, as by -y at a terminal, and that
+// nothing was sent.
 func (w *world) asksInSpiteOfYes(who record.Actor, line string) {
 	w.t.Helper()
 	before := w.changesSent()
@@ -112,7 +114,8 @@ func (w *world) asksInSpiteOfYes(who record.Actor, line string) {
 	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
 }
 
-// waits expects that it needs a second person, whose request is written down, and that nothing was sent. Warnings were seen.
+// waits expects that it needs a second person, whose request is written down, and that nothing was sent. Warnings were
+// seen.
 func (w *world) waits(who record.Actor, line string, words ...string) record.ApprovalRequest {
 	w.t.Helper()
 	before := w.changesSent()

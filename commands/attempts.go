@@ -11,8 +11,9 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// attempts are the changes of an account that are being settled, prolonged, ended or verified. None waits for another. They share places, rules theirs and entries
-// theirs: what the service answers late about the one doesn't hold up the other.
+// attempts are the changes of an account that are being settled, prolonged, ended or verified. None waits for another.
+// They share places, rules theirs and entries theirs: what the service answers late about the one doesn't hold up the
+// other.
 type attempts struct {
 	running sync.WaitGroup
 
@@ -21,7 +22,8 @@ type attempts struct {
 	again   time.Time       // none begins before: the store failed
 }
 
-// begin makes an attempt beside the others, where a place is free. Else the change is due still, and the next check begins it.
+// begin makes an attempt beside the others, where a place is free. Else the change is due still, and the next check
+// begins it.
 func (a *attempts) begin(ch record.Change, attempt func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

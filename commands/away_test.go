@@ -64,7 +64,8 @@ func TestStatusWithoutTheStoreSaysSo(t *testing.T) {
 	w.refuses(eve, "audit", refusal.ErrAway, "standard output")
 }
 
-// Without the store it is unknown who is on an attack: nothing says that nobody is, and the first line says that nothing can be changed.
+// Without the store it is unknown who is on an attack: nothing says that nobody is, and the first line says that
+// nothing can be changed.
 func TestWithoutTheStoreNobodyIsUnacknowledged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -57,7 +57,8 @@ func (r *Runner) plan(ctx context.Context, c *job, begun bool) ([]call.Plan, err
 	return plans, approval.RequireConfirmation(c.Call, plans)
 }
 
-// planOn makes a line's plans on what it needs. What is refused whatever stands there isn't kept waiting for the service.
+// planOn makes a line's plans on what it needs. What is refused whatever stands there isn't kept waiting for the
+// service.
 func (l *loader) planOn(ctx context.Context, c *call.Call) ([]call.Plan, error) {
 	l.cfg.tellTime(c, l.cfg.Clocks.Now())
 	unread := *c
@@ -91,8 +92,9 @@ func (x *executor) resumeAll(ctx context.Context, c *job, mine []record.Change, 
 	return res, nil
 }
 
-// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning again. whole reports that there
-// are no others, for they were claimed together; of a line that undoes many only a new plan knows, which finds those that were begun by their ids.
+// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning
+// again. whole reports that there are no others, for they were claimed together; of a line that undoes many only a new
+// plan knows, which finds those that were begun by their ids.
 func (c *job) begun() (mine []record.Change, whole bool) {
 	return c.begunOf(c.Account.Name, c.Changes)
 }

@@ -27,7 +27,8 @@ type Config struct {
 	Members    Members
 
 	Store *store.Store
-	// Rebuilds reports whether what Redis lost of an account is rebuilt from its channel: nothing is changed before; nil: of all.
+	// Rebuilds reports whether what Redis lost of an account is rebuilt from its channel: nothing is changed before; nil:
+	// of all.
 	Rebuilds func(account string) bool
 
 	Watch Watch // nil: nothing is known of what goes on
@@ -44,12 +45,13 @@ type Config struct {
 	AuditOut io.Writer              // each audit entry as a JSON line; nil: nowhere
 	Log      *slog.Logger           // nil: discarded
 	Clocks   Clocks
-	// Sleep waits between two looks at what became of a call of unknown outcome, or returns the context's error; nil: delay.Sleep.
+	// Sleep waits between two looks at what became of a call of unknown outcome, or returns the context's error; nil:
+	// delay.Sleep.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Runner is the one door: every line, button and command of the terminal goes through Do. It alone loads facts, claims what a change touches,
-// changes the service and the store, and records.
+// Runner is the one door: every line, button and command of the terminal goes through Do. It alone loads facts, claims
+// what a change touches, changes the service and the store, and records.
 type Runner struct {
 	cfg      *Config
 	accounts map[string]*config.Account // by name
@@ -72,7 +74,8 @@ func New(cfg Config) *Runner {
 	return r
 }
 
-// countFromZero has the failures of changes counted from 0: what begins with the first one looks to Prometheus as if there had been none.
+// countFromZero has the failures of changes counted from 0: what begins with the first one looks to Prometheus as if
+// there had been none.
 func countFromZero(cfg Config) {
 	for _, c := range cfg.Commands {
 		if c.Plan == nil {

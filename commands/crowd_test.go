@@ -26,7 +26,8 @@ import (
 // claimLasts is how long a dead replica's claim holds.
 const claimLasts = 3 * time.Second
 
-// replica is one that carries out a line, until it dies, or is paused for longer than its claims last, at one of its calls.
+// replica is one that carries out a line, until it dies, or is paused for longer than its claims last, at one of its
+// calls.
 type replica struct {
 	mu     sync.Mutex
 	calls  int // until then; below zero: never
@@ -44,7 +45,8 @@ func replicaOf(ctx context.Context) *replica {
 	return r
 }
 
-// meet is what happens to a call of a replica: lost reports that it has no effect, unanswered that its caller never learns of it.
+// meet is what happens to a call of a replica: lost reports that it has no effect, unanswered that its caller never
+// learns of it.
 func (r *replica) meet(l *ledger) (lost, unanswered bool) {
 	if r == nil {
 		return false, false
@@ -113,8 +115,8 @@ var crowdLines = rapid.Custom(func(t *rapid.T) crowdLine {
 	}
 })
 
-// Whoever asks for what at the same time, whatever becomes of the replicas and of the service's answers: what overlaps is carried out one after another, and
-// in the end the service has what is stored, each thing once.
+// Whoever asks for what at the same time, whatever becomes of the replicas and of the service's answers: what overlaps
+// is carried out one after another, and in the end the service has what is stored, each thing once.
 func TestACrowd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		lines := rapid.SliceOfN(crowdLines, 2, 7).Draw(rt, "lines")

@@ -21,8 +21,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// RunDue checks what was made for a time on one account, whenever check says so: it prolongs denials whose source still tries, asks about what ends while its attack
-// goes on, and ends what the service doesn't end by itself. One replica at a time may do so. It returns when the context ends.
+// RunDue checks what was made for a time on one account, whenever check says so: it prolongs denials whose source still
+// tries, asks about what ends while its attack goes on, and ends what the service doesn't end by itself. One replica at
+// a time may do so. It returns when the context ends.
 func (r *Runner) RunDue(ctx context.Context, account string, check <-chan struct{}) {
 	warned, d := false, dueChecker{runner: r, attempts: &attempts{ofRules: map[string]bool{}}}
 	defer d.attempts.running.Wait()
@@ -69,7 +70,8 @@ func (d dueChecker) retryAt(account string) time.Time {
 	return d.runner.cfg.now(account).Add(change.RetryEvery)
 }
 
-// checkDue checks all changes whose time has come, and begins what is to be done about them. It waits for none of that. An error is one of the store.
+// checkDue checks all changes whose time has come, and begins what is to be done about them. It waits for none of that.
+// An error is one of the store.
 func (d dueChecker) checkDue(ctx context.Context, account string, now time.Time) error {
 	underWay := d.attempts.underWay() // before what is due is read: what ended since then may be due by its old time still
 	ids, err := d.runner.cfg.Store.Ledger.DueChanges(ctx, account, now)
@@ -161,7 +163,8 @@ func (d dueChecker) ongoing(ch record.Change) bool {
 	return ch.AttackID != "" && d.runner.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || d.runner.cfg.Watch.StillTrying(ch.Account, efficacy.DeniedAddresses(ch))
 }
 
-// actByClock ends or prolongs a change, as a person would by a line. When that fails it says so and checks again later; then an error is one of the store.
+// actByClock ends or prolongs a change, as a person would by a line. When that fails it says so and checks again later;
+// then an error is one of the store.
 func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.Time) error {
 	switch {
 	case ch.State == record.StateBegun:
@@ -176,7 +179,8 @@ func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.T
 	if over {
 		line, what = record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account), "due"
 	}
-	// Each attempt is a request of its own: a failed one must not be taken for the answer, also not by a replica that takes over within the second.
+	// Each attempt is a request of its own: a failed one must not be taken for the answer, also not by a replica that
+	// takes over within the second.
 	res, err := d.runner.Do(ctx, call.Invocation{ID: fmt.Sprintf("%s %s %s", what, ch.ID, rand.Text()), At: d.runner.cfg.Clocks.Now(), Actor: clock, Line: line})
 	if err == nil && (over || res.Outcome == "done") {
 		return nil
@@ -236,8 +240,8 @@ func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change) error 
 	})
 }
 
-// verifyMode looks whether a switch left one mode rule, its own. It deletes doubles, as a person would by a line, and looks again; of what else is wrong
-// it says so.
+// verifyMode looks whether a switch left one mode rule, its own. It deletes doubles, as a person would by a line, and
+// looks again; of what else is wrong it says so.
 func (d dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 	rules, failed := apiclient.Collect(d.runner.cfg.Services[ch.Account].Rules(ctx, apiclient.RuleFilter{}))
 	if ctx.Err() != nil {
@@ -273,7 +277,8 @@ func (d dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 	return ctx.Err()
 }
 
-// withinPolicy is the change as wafbot may prolong it by what the policy says now, which may be less than when it was made.
+// withinPolicy is the change as wafbot may prolong it by what the policy says now, which may be less than when it was
+// made.
 func (d dueChecker) withinPolicy(ch record.Change) record.Change {
 	if !ch.Renew.IsZero() {
 		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.accounts[ch.Account].Policy.RenewWhileActive))
@@ -287,8 +292,8 @@ func (d dueChecker) inPermissionNotice(ctx context.Context, ch record.Change) bo
 	return err == nil && t.GoesOn() && slices.ContainsFunc(change.NeededPermissions(ch.Steps), t.LacksPermission)
 }
 
-// notRenewed is what came of trying to prolong a denial whose source still tries. What failed is tried again until its end, and people are
-// asked meanwhile, unless only the store was away for a moment; what was refused will be again.
+// notRenewed is what came of trying to prolong a denial whose source still tries. What failed is tried again until its
+// end, and people are asked meanwhile, unless only the store was away for a moment; what was refused will be again.
 func (d dueChecker) notRenewed(ch record.Change, err error, now time.Time) record.DueDecision {
 	ch = d.withinPolicy(ch)
 	l, _ := d.decideDue(ch, now)
@@ -304,8 +309,8 @@ func (d dueChecker) notRenewed(ch record.Change, err error, now time.Time) recor
 	return l
 }
 
-// checkRequests settles the account's requests whose time has come: their askers may override, or no answer came, or what was decided
-// must have been carried out by now.
+// checkRequests settles the account's requests whose time has come: their askers may override, or no answer came, or
+// what was decided must have been carried out by now.
 func (r *Runner) checkRequests(ctx context.Context, account string, changes *attempts) {
 	of := r.accounts[account]
 	if of == nil {

@@ -170,7 +170,8 @@ func TestWhatWasNeverWrittenDownEnds(t *testing.T) {
 	})
 }
 
-// slowRules is a bubble whose service answers about rules no more, once that is set: each attempt takes 70 seconds and fails.
+// slowRules is a bubble whose service answers about rules no more, once that is set: each attempt takes 70 seconds and
+// fails.
 func slowRules(t *testing.T, slow *atomic.Bool) *world {
 	t.Helper()
 	return bubbleBefore(t, func(service http.Handler) http.Handler {
@@ -187,7 +188,8 @@ func slowRules(t *testing.T, slow *atomic.Bool) *world {
 	}, renewing(&going{trying: []string{"203.0.113.7"}}, 24*time.Hour), func(c *commands.Config) { c.Accounts[0].Policy.Approval.Timeout = 4 * time.Minute })
 }
 
-// More patches are over than are ended at a time, and the service answers about lists alone: a short denial is renewed in time, and a request expires.
+// More patches are over than are ended at a time, and the service answers about lists alone: a short denial is renewed
+// in time, and a request expires.
 func TestADueChangeWaitsForNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

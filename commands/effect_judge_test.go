@@ -157,7 +157,8 @@ func TestJudging(t *testing.T) {
 	}
 }
 
-// Whatever the records say, what was seen of a change only grows, and never beyond what came; a restart counts nothing twice.
+// Whatever the records say, what was seen of a change only grows, and never beyond what came; a restart counts nothing
+// twice.
 func TestWhatWasSeenOnlyGrows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

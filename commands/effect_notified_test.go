@@ -73,7 +73,8 @@ func TestReasonsAreSaidEverywhere(t *testing.T) {
 	}
 }
 
-// Each fall is notified once: what worked again for a while and then does nothing calls again, also after a restart; what comes and goes doesn't.
+// Each fall is notified once: what worked again for a while and then does nothing calls again, also after a restart;
+// what comes and goes doesn't.
 func TestEachFallIsNotifiedOnce(t *testing.T) {
 	full.Only(t)
 	t.Parallel()

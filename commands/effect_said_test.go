@@ -64,7 +64,8 @@ func hitsUntil(n int64, last time.Duration) record.Tally {
 	return record.Tally{N: n, First: atFour.Add(-20 * time.Minute), Last: atFour.Add(-last)}
 }
 
-// What the lists say about a mitigation stands beside what was seen of it: another user may have removed it, and a quiet source then proves nothing.
+// What the lists say about a mitigation stands beside what was seen of it: another user may have removed it, and a
+// quiet source then proves nothing.
 func TestWhatTheListsSayIsSaid(t *testing.T) {
 	t.Parallel()
 	const source = "203.0.113.7"

@@ -252,7 +252,8 @@ func TestAModeWorks(t *testing.T) {
 	require.Contains(t, x.line(mild), "whether it works can't be seen: no record shows by which mode it was let through")
 }
 
-// A mode that was switched for an attack is credited with what it can have stopped of that attack, not with what the whole application saw.
+// A mode that was switched for an attack is credited with what it can have stopped of that attack, not with what the
+// whole application saw.
 func TestAModeIsJudgedByItsAttack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

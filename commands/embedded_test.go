@@ -13,7 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// within are ways in which IPv6 writes an IPv4 address: each holds 10.1.2.3, then 192.0.2.9 of the CDN, then 203.0.113.7.
+// within are ways in which IPv6 writes an IPv4 address: each holds 10.1.2.3, then 192.0.2.9 of the CDN, then
+// 203.0.113.7.
 var within = map[string][3]string{
 	"NAT64":            {"64:ff9b::10.1.2.3", "64:ff9b::192.0.2.9", "64:ff9b::203.0.113.7"},
 	"NAT64 of its own": {"64:ff9b:1::10.1.2.3", "64:ff9b:1:7:8::192.0.2.9", "64:ff9b:1:ffff::203.0.113.7"},

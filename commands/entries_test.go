@@ -34,7 +34,8 @@ func TestDeny(t *testing.T) {
 	require.False(t, ch.InForce(w.clock()))
 }
 
-// A list entry lives five minutes at least in the service's console: who asks for less is told, and asked, on each way in.
+// A list entry lives five minutes at least in the service's console: who asks for less is told, and asked, on each way
+// in.
 func TestAnEntryShorterThanTheServiceKeeps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(config.ApproveAllow))
@@ -59,7 +60,8 @@ func TestAnEntryShorterThanTheServiceKeeps(t *testing.T) {
 	require.NotContains(t, advice.Extend(w.does(bob, "deny 203.0.113.9 for=5m")).Confirm.String(), "console")
 }
 
-// Who configures so short a time is told, not asked at each denial. A button's dialog says it, and its click isn't asked about again.
+// Who configures so short a time is told, not asked at each denial. A button's dialog says it, and its click isn't
+// asked about again.
 func TestAConfiguredTimeShorterThanTheServiceKeeps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Durations.Deny = 2 * time.Minute })

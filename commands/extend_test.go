@@ -237,7 +237,8 @@ func TestAnExtensionWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// A process dies at any point: who gets the delivery again, or types the same, prolongs it once; an undo takes it back in any case.
+// A process dies at any point: who gets the delivery again, or types the same, prolongs it once; an undo takes it back
+// in any case.
 func TestACrashWhileExtending(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"deny 203.0.113.7 for=4h", "patch shop.example.com/login type=sqli part=get.q for=4h"} {
@@ -296,7 +297,8 @@ func TestAnExtensionNeverShortens(t *testing.T) {
 	}
 }
 
-// The service took a long one whose answer is lost for good: a short one asked after it leaves the longer end, and so does a half done one.
+// The service took a long one whose answer is lost for good: a short one asked after it leaves the longer end, and so
+// does a half done one.
 func TestAShorterExtensionLeavesALongerEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

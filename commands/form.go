@@ -23,8 +23,8 @@ func (r *Runner) Confirms(l record.Line) bool {
 	return cmd.Plan != nil && cmd.DoesChange(l)
 }
 
-// Missing reports whether a line leaves out what it must have, so that a form asks for it; attack is the one in whose thread it was typed, "" for
-// none. An unknown verb misses nothing.
+// Missing reports whether a line leaves out what it must have, so that a form asks for it; attack is the one in whose
+// thread it was typed, "" for none. An unknown verb misses nothing.
 func (r *Runner) Missing(l record.Line, attack string) bool {
 	l = r.InThread(l, attack)
 	cmd, _ := r.command(&l)
@@ -43,7 +43,8 @@ func (r *Runner) Missing(l record.Line, attack string) bool {
 	return false
 }
 
-// InThread is a line as it is meant in the thread of an attack's card, written so that it means the same elsewhere; attack may be "".
+// InThread is a line as it is meant in the thread of an attack's card, written so that it means the same elsewhere;
+// attack may be "".
 func (r *Runner) InThread(l record.Line, attack string) record.Line {
 	cmd, _ := r.command(&l)
 	if attack == "" || !cmd.ImpliesAttack() || call.AttackNamed(cmd, l) != "" {
@@ -58,8 +59,8 @@ func (r *Runner) Fillable(l record.Line) bool {
 	return slices.ContainsFunc(cmd.Args, func(arg call.Arg) bool { return arg.Name != call.ArgPage.Name })
 }
 
-// Form is what a person fills in to make the invocation's line whole, with what it says already filled in. A person who may not run the line gets
-// no form.
+// Form is what a person fills in to make the invocation's line whole, with what it says already filled in. A person who
+// may not run the line gets no form.
 func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, error) {
 	c, err := r.lookUp(inv)
 	if err != nil {

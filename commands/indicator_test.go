@@ -99,7 +99,8 @@ func TestAnIndicatorIsTriedFirst(t *testing.T) {
 	require.ErrorContains(t, err, "it would hit none of 12", "the preview says it, too")
 }
 
-// No indicator that wafbot couldn't try goes out without another person's approval, unless an operator said so in writing.
+// No indicator that wafbot couldn't try goes out without another person's approval, unless an operator said so in
+// writing.
 func TestAnUntriedIndicatorNeedsApproval(t *testing.T) {
 	t.Parallel()
 	w, alone := newWorld(t), newWorld(t, withoutApproval(config.ApproveIndicatorUntried))

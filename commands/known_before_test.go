@@ -53,7 +53,8 @@ func TestShared(t *testing.T) {
 	require.Equal(t, "also in 3 other attacks", describe.Elsewhere(record.SourceActivity{Attacks: 3, Apps: 1}, a, ip), "which isn't counted itself")
 }
 
-// What is likely many people's is said on the card and in the dialog; the click isn't asked again. Who clicks on an older card, or types, is asked.
+// What is likely many people's is said on the card and in the dialog; the click isn't asked again. Who clicks on an
+// older card, or types, is asked.
 func TestASourceThatIsLikelyShared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

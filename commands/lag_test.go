@@ -95,7 +95,8 @@ func TestADenialEndsWhileListingsLag(t *testing.T) {
 	require.Equal(t, []string{"203.0.113.7/32 [0] 1h0m0s"}, w.entries("black"))
 }
 
-// After an unknown outcome a list entry is sent again at once and without more force; that it exists already says nothing until it is listed.
+// After an unknown outcome a list entry is sent again at once and without more force; that it exists already says
+// nothing until it is listed.
 func TestUnknownOutcomesWhileListingsLag(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"500_applied", "reset_applied", "status:500", "reset"} {
@@ -160,7 +161,8 @@ func TestForceStopsAtWhatItDoesNotKnow(t *testing.T) {
 	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("black"))
 }
 
-// The answer to a deletion does not tell whether the entry went: that is looked at when the listings must show it, and told.
+// The answer to a deletion does not tell whether the entry went: that is looked at when the listings must show it, and
+// told.
 func TestADeletionThatIsNotCarriedOutIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,8 +18,9 @@ const (
 	storedLate = 2 * time.Minute  // how old the last hit is at most that the store knows of an attack with a card, while there are newer ones
 )
 
-// RunLapses unacknowledges attacks of one account whose acknowledgement has lasted as long as their route allows, or that have resumed since, and that
-// still get through: else it would silence the pager for good. It returns when the context ends. One replica at a time may do so.
+// RunLapses unacknowledges attacks of one account whose acknowledgement has lasted as long as their route allows, or
+// that have resumed since, and that still get through: else it would silence the pager for good. It returns when the
+// context ends. One replica at a time may do so.
 func (r *Runner) RunLapses(ctx context.Context, account string) {
 	for delay.Sleep(ctx, delay.Jitter(lapseEvery*9/10, lapseEvery*11/10)) == nil {
 		if err := (lapser{r}).check(ctx, account); err != nil && ctx.Err() == nil {
@@ -57,14 +58,16 @@ func (r lapser) checkOne(ctx context.Context, account, attack string, t record.T
 	return err
 }
 
-// lapses reports whether an attack was acknowledged for as long as it may be, or has resumed since, unless a person found that it is none.
+// lapses reports whether an attack was acknowledged for as long as it may be, or has resumed since, unless a person
+// found that it is none.
 func lapses(s record.AttackState, t record.Triage, now time.Time) bool {
 	none := s.Attack.FalsePositive() || t.IsNone()
 	late := s.AckTimeout > 0 && now.Sub(t.Owner.Since) >= s.AckTimeout
 	return !none && (late || s.ResumedAt.After(t.Owner.Since))
 }
 
-// getsThrough reports whether hits of an attack or a storm are seen getting through. A denied source that merely still tries doesn't get through.
+// getsThrough reports whether hits of an attack or a storm are seen getting through. A denied source that merely still
+// tries doesn't get through.
 func (r lapser) getsThrough(account string, s record.AttackState, now time.Time) bool {
 	switch {
 	case s.Quiet || s.Paused || s.Rebuilt:

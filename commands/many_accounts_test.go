@@ -47,8 +47,8 @@ func (blindReader) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[ap
 	}
 }
 
-// Over 300 accounts each answer is one that a person reads on a phone at 3 am: what it is about in the first line, and then a page. At the terminal it is
-// as long, and --all gives all.
+// Over 300 accounts each answer is one that a person reads on a phone at 3 am: what it is about in the first line, and
+// then a page. At the terminal it is as long, and --all gives all.
 func TestAnswersOverManyAccounts(t *testing.T) {
 	full.Only(t)
 	t.Parallel()

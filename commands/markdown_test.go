@@ -32,7 +32,8 @@ func hostileWords() []string {
 
 var codeSpan = regexp.MustCompile("`[^`]+`")
 
-// requireHarmless holds that outside of code a document has nothing but what the report itself writes: words, bold, headings and items.
+// requireHarmless holds that outside of code a document has nothing but what the report itself writes: words, bold,
+// headings and items.
 func requireHarmless(t require.TestingT, doc string) {
 	for line := range strings.Lines(doc) {
 		line = strings.TrimSuffix(line, "\n")

@@ -68,7 +68,8 @@ func (w *world) told() (faults []string) {
 	return faults
 }
 
-// A switch is verified when the listings must show it, whatever the service does with two rules: once, and without a word if all is well.
+// A switch is verified when the listings must show it, whatever the service does with two rules: once, and without a
+// word if all is well.
 func TestASwitchLeavesOneRule(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"mode_replaced", "mode_kept"} {

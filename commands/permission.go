@@ -13,8 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// noteRefused stores that the service refuses the change because of wafbot's token, so that people are notified of what is not done. Further
-// refusals belong to the same permission loss.
+// noteRefused stores that the service refuses the change because of wafbot's token, so that people are notified of what
+// is not done. Further refusals belong to the same permission loss.
 func (x *executor) noteRefused(ctx context.Context, c *job, fault error, what record.RefusedChange) {
 	if !change.PermissionRefused(fault) || c.Policy.ChangesNow() != config.ChangesOn {
 		return
@@ -65,7 +65,8 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 	})
 }
 
-// savePermissionLoss stores what becomes of the account's permission loss, if anything does. It outlives the request: people must be notified.
+// savePermissionLoss stores what becomes of the account's permission loss, if anything does. It outlives the request:
+// people must be notified.
 func (x *executor) savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.PermissionLoss) (changed bool)) {
 	ctx, cancel := outlive(ctx)
 	defer cancel()
@@ -88,8 +89,8 @@ func (x *executor) savePermissionLoss(ctx context.Context, c *job, becomes func(
 	}
 }
 
-// noteUnplanned is noteRefused for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what
-// there is to do if nothing stands there yet.
+// noteUnplanned is noteRefused for a change that could not even be planned, because the service lets wafbot read
+// nothing: what it would have sent is what there is to do if nothing stands there yet.
 func (x *executor) noteUnplanned(ctx context.Context, c *job, fault error) {
 	if !change.PermissionRefused(fault) {
 		return

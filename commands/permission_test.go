@@ -169,7 +169,8 @@ func TestPermissionIsNotLost(t *testing.T) {
 	require.Zero(t, saves, "nothing would have been changed")
 }
 
-// A mode should return while the token is refused: that is said once, tried each minute, and done as soon as the token is good again.
+// A mode should return while the token is refused: that is said once, tried each minute, and done as soon as the token
+// is good again.
 func TestAnEndThatIsDueWhilePermissionIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// emptied loses the ledger and fills it again from these changes' messages and the service's lists; unread: these can't be read.
+// emptied loses the ledger and fills it again from these changes' messages and the service's lists; unread: these can't
+// be read.
 func (w *world) emptied(unread bool, posted ...record.Change) rebuild.Known {
 	w.t.Helper()
 	var back []record.Change
@@ -144,7 +145,8 @@ func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
 	require.Empty(t, w.entries("black"))
 }
 
-// Not every renewal of a denial is posted: how long it holds the lists say. It is renewed on, if its message had room for that, and an undo knows its entries.
+// Not every renewal of a denial is posted: how long it holds the lists say. It is renewed on, if its message had room
+// for that, and an undo knows its entries.
 func TestARenewalThatWasNotPostedIsRebuilt(t *testing.T) {
 	t.Parallel()
 	for line, whole := range map[string]bool{"deny 198.51.0.0 for=1h": true, denyOfMany(): false} {

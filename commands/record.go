@@ -29,8 +29,8 @@ func newRecorder(cfg *Config) *recorder {
 	return &recorder{cfg: cfg}
 }
 
-// record writes an entry to the account's audit log and to its output. It goes on without Redis: the line still comes out, numbered 0, as does one that is about
-// no account, which stands in no log.
+// record writes an entry to the account's audit log and to its output. It goes on without Redis: the line still comes
+// out, numbered 0, as does one that is about no account, which stands in no log.
 func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
 	if e.Account == "" {
 		w.print(e)
@@ -60,8 +60,9 @@ func (w *recorder) print(e record.AuditEntry) {
 	}
 }
 
-// recordRefusal puts what was refused or failed before anything was sent into the audit log, and gives the error back; nil: nothing was. What a person is
-// refused too often is only counted, and the error says so once: countRefusals records that.
+// recordRefusal puts what was refused or failed before anything was sent into the audit log, and gives the error back;
+// nil: nothing was. What a person is refused too often is only counted, and the error says so once: countRefusals
+// records that.
 func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) error {
 	if err == nil {
 		return nil
@@ -109,7 +110,8 @@ func (w *recorder) verb(e record.AuditEntry) string {
 	return cmd.Name
 }
 
-// Run records each minute how many refusals of an hour that is over were only counted, and at its end how many of the others were.
+// Run records each minute how many refusals of an hour that is over were only counted, and at its end how many of the
+// others were.
 func (r *Runner) Run(ctx context.Context) error {
 	every := time.NewTicker(countEvery)
 	defer every.Stop()
@@ -169,9 +171,9 @@ func (w *recorder) recordWrite(ctx context.Context, c *call.Call, res call.Resul
 	w.record(ctx, e)
 }
 
-// changeEvents are the events of a change that was written down: one when it came to an end. Of a change that was undone the undo makes the
-// event, which is a change of its own, unless nothing was left to undo. A change that could not be ended when it was due is tried each minute,
-// which is no event each minute.
+// changeEvents are the events of a change that was written down: one when it came to an end. Of a change that was
+// undone the undo makes the event, which is a change of its own, unless nothing was left to undo. A change that could
+// not be ended when it was due is tried each minute, which is no event each minute.
 func changeEvents(ch record.Change, channel string) []record.Event {
 	unfinished := ch.State == record.StateBegun && ch.Fault == ""
 	elsewhere := ch.State == record.StateFailed && ch.Actor.Via == record.ViaClock
@@ -183,8 +185,8 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 	}}
 }
 
-// dueEvents are the events of a change that was checked: people are asked about its end, which is near, or it is overdue, each end once; or what it
-// deleted is still there.
+// dueEvents are the events of a change that was checked: people are asked about its end, which is near, or it is
+// overdue, each end once; or what it deleted is still there.
 func dueEvents(l record.DueDecision, channel string) (events []record.Event) {
 	ch := l.Change
 	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}

@@ -216,7 +216,8 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 	}
 }
 
-// What was made for as long as anything may hold is prolonged before its end as it would be at its end: by the clock, and by the button of the question.
+// What was made for as long as anything may hold is prolonged before its end as it would be at its end: by the clock,
+// and by the button of the question.
 func TestTheLongestIsProlonged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

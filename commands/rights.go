@@ -15,8 +15,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// authorise checks the person who asks, on every path, against the roles that the person has now. An account on which the person may not even read doesn't exist
-// for the person: from here on the call holds the others alone.
+// authorise checks the person who asks, on every path, against the roles that the person has now. An account on which
+// the person may not even read doesn't exist for the person: from here on the call holds the others alone.
 func (r *Runner) authorise(ctx context.Context, c *job) error {
 	could := c.see(r.cfg.Accounts, r.loader.rights(ctx, c.Actor, r.cfg.Accounts))
 	addressed := c.Account
@@ -46,7 +46,8 @@ func (r *Runner) May(ctx context.Context, inv call.Invocation) error {
 	return r.recorder.recordRefusal(ctx, c.Call, r.authorise(ctx, c))
 }
 
-// Refuses reports whether a line is surely refused for who asks it, on any account. Where Slack doesn't say who that is, it isn't sure.
+// Refuses reports whether a line is surely refused for who asks it, on any account. Where Slack doesn't say who that
+// is, it isn't sure.
 func (r *Runner) Refuses(ctx context.Context, inv call.Invocation) bool {
 	c, err := r.lookUp(inv)
 	if err != nil {
@@ -56,8 +57,8 @@ func (r *Runner) Refuses(ctx context.Context, inv call.Invocation) bool {
 	return !c.Unsure && could == record.NoRole && !slices.ContainsFunc(c.Accounts, func(a *config.Account) bool { return c.RightsOn[a.Name].Role >= c.Cmd.Role })
 }
 
-// Permitted reports of each line whether a person may fill in its form and run it, on the account that the lines are about, and says what is left out and whom to ask; nil:
-// nothing is. Nothing is run or recorded.
+// Permitted reports of each line whether a person may fill in its form and run it, on the account that the lines are
+// about, and says what is left out and whom to ask; nil: nothing is. Nothing is run or recorded.
 func (r *Runner) Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool, left text.Text) {
 	c := &call.Call{Invocation: inv, RightsOn: r.loader.rights(ctx, inv.Actor, []*config.Account{r.accounts[account]})}
 	c.On(r.accounts[account])
@@ -107,8 +108,9 @@ func (c *job) see(accounts []*config.Account, rights map[string]call.Rights) (co
 	return could
 }
 
-// accountFor is the account that a line is about, of those that exist for the person: the addressed one, else the only one. There is none in the place of an addressed
-// one that doesn't exist for the person: what was meant for that must not hit another.
+// accountFor is the account that a line is about, of those that exist for the person: the addressed one, else the only
+// one. There is none in the place of an addressed one that doesn't exist for the person: what was meant for that must
+// not hit another.
 func accountFor(c *job, addressed *config.Account) *config.Account {
 	switch {
 	case addressed != nil && slices.Contains(c.Accounts, addressed):
@@ -119,7 +121,8 @@ func accountFor(c *job, addressed *config.Account) *config.Account {
 	return nil
 }
 
-// refuseHidden refuses a line that names an account which isn't there, or doesn't exist for the person, in the same words. The latter's audit log says who tried.
+// refuseHidden refuses a line that names an account which isn't there, or doesn't exist for the person, in the same
+// words. The latter's audit log says who tried.
 func (w *recorder) refuseHidden(ctx context.Context, c *job, hidden *config.Account) error {
 	var names []string
 	for _, a := range c.Accounts {

@@ -14,9 +14,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Do carries out a request, however it came: look up → authorise → find the attack → check arguments → guard → plan → claim → carry out → record.
-// What changes nothing is read and answered instead of the last five. An error that wraps a Refusal is for the person who asked; others are
-// faults. An answer to a person begins with its outcome.
+// Do carries out a request, however it came: look up → authorise → find the attack → check arguments → guard → plan →
+// claim → carry out → record. What changes nothing is read and answered instead of the last five. An error that wraps a
+// Refusal is for the person who asked; others are faults. An answer to a person begins with its outcome.
 func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, err error) {
 	ctx = record.WithRequest(ctx, inv.RequestID())
 	if inv.Actor.Via != record.ViaClock { // which reads no answer
@@ -71,8 +71,8 @@ func (r *Runner) admit(ctx context.Context, c *job) error {
 	return err
 }
 
-// refuse records that a person may not. While Slack doesn't say who the person is, what this very delivery has begun is not refused: it may be done, and is gone on with
-// once Slack does.
+// refuse records that a person may not. While Slack doesn't say who the person is, what this very delivery has begun is
+// not refused: it may be done, and is gone on with once Slack does.
 func (r *Runner) refuse(ctx context.Context, c *job, err error) error {
 	if c.Unsure && c.ahead != nil {
 		if begun, _ := c.begunOf(c.ahead.account, c.ahead.basis.Changes); len(begun) > 0 {
@@ -96,8 +96,8 @@ func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 	return &job{changes: cmd.DoesChange(inv.Line), Call: c}, nil
 }
 
-// command finds a line's command; an unknown one does nothing and has no arguments. What is typed becomes what is meant, as an alias the command's name, before
-// anything compares, stores or audits the line.
+// command finds a line's command; an unknown one does nothing and has no arguments. What is typed becomes what is
+// meant, as an alias the command's name, before anything compares, stores or audits the line.
 func (r *Runner) command(l *record.Line) (*call.Command, error) {
 	cmd, err := call.LookUp(r.cfg.Commands, l.Name)
 	if err != nil {
@@ -111,7 +111,8 @@ func (r *Runner) command(l *record.Line) (*call.Command, error) {
 	return cmd, nil
 }
 
-// accountOf is the account that a line names, else the only one, else the one of the place where it was asked; nil if none of these.
+// accountOf is the account that a line names, else the only one, else the one of the place where it was asked; nil if
+// none of these.
 func (r *Runner) accountOf(named, place string) *config.Account {
 	switch {
 	case named != "":
@@ -122,7 +123,8 @@ func (r *Runner) accountOf(named, place string) *config.Account {
 	return r.accounts[place]
 }
 
-// findAttack finds the attack that a line is about. That the one in whose thread it was asked is gone matters only where an attack is required.
+// findAttack finds the attack that a line is about. That the one in whose thread it was asked is gone matters only
+// where an attack is required.
 func (r *Runner) findAttack(ctx context.Context, c *job) error {
 	var typed string
 	if typed, c.Implied = c.attackTyped(); typed == "" {
@@ -161,7 +163,8 @@ func (r *Runner) read(ctx context.Context, c *job) (call.Result, error) {
 	return c.Cmd.Read(c.Call)
 }
 
-// guard refuses what the configuration rules out, before anything is read. What depends on the service or the store is guarded when it is planned.
+// guard refuses what the configuration rules out, before anything is read. What depends on the service or the store is
+// guarded when it is planned.
 func guard(c *job) error {
 	if c.ID == "" {
 		return errors.New("a request that changes something has no delivery id")
@@ -169,9 +172,9 @@ func guard(c *job) error {
 	return requireNotOff(c)
 }
 
-// carryOut does what a line asks for: it writes to the store, decides an approval request, or changes the service. It does so on what is stored now, and again as
-// long as that is not what it was: somebody else wrote meanwhile, or carries out what it touches, or this process lost its claim, because it was paused or Redis
-// was away for too long.
+// carryOut does what a line asks for: it writes to the store, decides an approval request, or changes the service. It
+// does so on what is stored now, and again as long as that is not what it was: somebody else wrote meanwhile, or
+// carries out what it touches, or this process lost its claim, because it was paused or Redis was away for too long.
 func (r *Runner) carryOut(ctx context.Context, c *job) (res call.Result, err error) {
 	do := r.change
 	switch {

@@ -17,8 +17,8 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// carryOutSteps carries out what is left of a change, under its claim. Every step is stored before it is sent, and all of them at the end,
-// so that after a crash it is verified before it is sent again.
+// carryOutSteps carries out what is left of a change, under its claim. Every step is stored before it is sent, and all
+// of them at the end, so that after a crash it is verified before it is sent again.
 func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, fresh bool) (record.Change, error) {
 	ch.Fault = "" // of an attempt before: no event while it is resumed
 	if i := record.IndexChange(c.Changes, ch.Undoes); i >= 0 {
@@ -50,7 +50,8 @@ func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, 
 	return ch, nil
 }
 
-// doSteps does the steps that aren't done yet, until some fail. The first of a fresh change are stored as sent, and not sent yet.
+// doSteps does the steps that aren't done yet, until some fail. The first of a fresh change are stored as sent, and not
+// sent yet.
 func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change, fresh bool) error {
 	c.old = tooOld(*ch, c.Now)
 	if sent := slices.ContainsFunc(ch.Steps, wasSent); !sent && c.old {
@@ -76,8 +77,8 @@ func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change, fresh
 
 func wasSent(s record.Step) bool { return s.Sent }
 
-// together are the first of the steps that are sent, or verified, at the same time: all deletions of entries in one request, all additions in one each;
-// of others one alone.
+// together are the first of the steps that are sent, or verified, at the same time: all deletions of entries in one
+// request, all additions in one each; of others one alone.
 func together(steps []record.Step) []record.Step {
 	n := min(1, len(steps))
 	for n < len(steps) && steps[n].Entry != nil && steps[n].Kind == steps[0].Kind && steps[n].Sent == steps[0].Sent && !steps[n].Done {
@@ -86,8 +87,9 @@ func together(steps []record.Step) []record.Step {
 	return steps[:n]
 }
 
-// overwritten reports whether the entry or rule that a step is to delete became what another step made: a service may keep the number of an entry of
-// which only some sources were overwritten, or of a mode rule that was written again, and then nothing of it is left to delete.
+// overwritten reports whether the entry or rule that a step is to delete became what another step made: a service may
+// keep the number of an entry of which only some sources were overwritten, or of a mode rule that was written again,
+// and then nothing of it is left to delete.
 func overwritten(all []record.Step, s record.Step) bool {
 	return slices.ContainsFunc(all, func(made record.Step) bool {
 		switch {
@@ -119,7 +121,8 @@ func (x *executor) settle(ctx context.Context, c *job, ch *record.Change, fault 
 	}
 }
 
-// acknowledgeByActing makes the person who changed something for an attack its owner, if it has none. That it can't be stored fails no change.
+// acknowledgeByActing makes the person who changed something for an attack its owner, if it has none. That it can't be
+// stored fails no change.
 func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Change) {
 	if ch.State != record.StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == record.ViaClock {
 		return
@@ -143,8 +146,9 @@ func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Ch
 	}
 }
 
-// saveOutcome saves a finished change together with those that it undoes or prolongs and its audit entry, all in one step: it must not be found
-// half written. An entry that can't be saved with it is recorded alone, unless somebody else may have the claim by now.
+// saveOutcome saves a finished change together with those that it undoes or prolongs and its audit entry, all in one
+// step: it must not be found half written. An entry that can't be saved with it is recorded alone, unless somebody else
+// may have the claim by now.
 func (x *executor) saveOutcome(ctx context.Context, c *job, ch record.Change) error {
 	all, entry := []record.Change{ch}, change.AuditEntry(c.Call, ch)
 	if ch.State == record.StateDone {
@@ -179,7 +183,8 @@ func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []recor
 	return c.claim.SaveChanges(ctx, entry, events, change.Scheduled(all...)...)
 }
 
-// doStep does one step, or several at the same time: it writes them down, then sends them. Those that were perhaps sent before are verified first.
+// doStep does one step, or several at the same time: it writes them down, then sends them. Those that were perhaps sent
+// before are verified first.
 func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
 	if steps[0].Sent {
 		return x.verifySteps(ctx, c, ch, steps)
@@ -197,7 +202,8 @@ func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, steps 
 // sendsAtOnce is how many requests of a change are on their way at the same time.
 const sendsAtOnce = 8
 
-// sendSteps sends steps that go together, unless changes were switched off until now. That one fails keeps no other from being sent.
+// sendSteps sends steps that go together, unless changes were switched off until now. That one fails keeps no other
+// from being sent.
 func (x *executor) sendSteps(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
 	if err := c.switchedOff(); err != nil {
 		markUnsent(steps)
@@ -232,7 +238,8 @@ func worst(faults []error) error {
 	return cmp.Or(faults...)
 }
 
-// knownFor is how old the rules may be that count as those from before a rule is made: an equal one made by hand since would be taken for it.
+// knownFor is how old the rules may be that count as those from before a rule is made: an equal one made by hand since
+// would be taken for it.
 const knownFor = time.Second
 
 // markSent notes that steps are about to be sent, and which rules were equal before.
@@ -272,8 +279,8 @@ func (x *executor) done(c *job, err error, steps []record.Step) error {
 	return err
 }
 
-// send makes the one call of steps that go together. An error that wraps change.ErrOutcomeUnknown leaves open whether it took place. The client pauses and tries again, so
-// that only from then on the time runs in which it may still show.
+// send makes the one call of steps that go together. An error that wraps change.ErrOutcomeUnknown leaves open whether
+// it took place. The client pauses and tries again, so that only from then on the time runs in which it may still show.
 func (cfg *Config) send(ctx context.Context, account string, steps []record.Step) error {
 	err := perform(ctx, cfg.Services[account], steps)
 	if e, ok := errors.AsType[*apiclient.Error](err); !ok || !e.OutcomeUnknown() {

@@ -21,7 +21,8 @@ import (
 // scanner is the source behind the storms of the tests.
 var scanner = netip.MustParseAddr("198.51.100.23")
 
-// storeStorm stores a storm of so many attacks on the Shop. The scanner is behind all but the outliers, which get through.
+// storeStorm stores a storm of so many attacks on the Shop. The scanner is behind all but the outliers, which get
+// through.
 func (w *world) storeStorm(n, odd int) (storm string) {
 	w.t.Helper()
 	a := apiclient.Attack{
@@ -162,7 +163,8 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 	require.NotContains(t, report, "no longer lists it")
 }
 
-// A storm that goes on stands first wherever people look what burns; who takes over is on it, and not on each attack that it grouped.
+// A storm that goes on stands first wherever people look what burns; who takes over is on it, and not on each attack
+// that it grouped.
 func TestAStormIsShownFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -39,7 +39,8 @@ const isoCountries = `
 	ZA ZM ZW
 `
 
-// A country is exactly what ISO 3166-1 lists: no reserved code (EU, UK), no withdrawn one (SU), none free to use (XK, AA, ZZ).
+// A country is exactly what ISO 3166-1 lists: no reserved code (EU, UK), no withdrawn one (SU), none free to use (XK,
+// AA, ZZ).
 func TestCountriesAreThoseOfISO3166(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

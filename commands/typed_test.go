@@ -31,7 +31,8 @@ func (w *world) answer(who record.Actor, line string) string {
 	return first
 }
 
-// Lines as people type them, with the answer's first line. Each is typed into a world in which an attack goes on; ATTACK is its id.
+// Lines as people type them, with the answer's first line. Each is typed into a world in which an attack goes on;
+// ATTACK is its id.
 func TestLinesAsPeopleTypeThem(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -20,8 +20,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How long it takes between two looks at what became of a call of unknown outcome, doubled each time, and for how long it is looked: until then a rule
-// that doesn't show may still be made, so that one more would be a second one.
+// How long it takes between two looks at what became of a call of unknown outcome, doubled each time, and for how long
+// it is looked: until then a rule that doesn't show may still be made, so that one more would be a second one.
 const (
 	firstPause  = 250 * time.Millisecond
 	longestWait = 2 * time.Second
@@ -37,8 +37,8 @@ type doubt struct {
 	refused error // of a later try: the first may have been carried out all the same
 }
 
-// verifyOrResend finds out what became of a step of unknown outcome: it looks until the step shows, and sends it again where that does no more than
-// the first time. It fails with change.ErrOutcomeUnknown where that does not tell either.
+// verifyOrResend finds out what became of a step of unknown outcome: it looks until the step shows, and sends it again
+// where that does no more than the first time. It fails with change.ErrOutcomeUnknown where that does not tell either.
 func (x *executor) verifyOrResend(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
 	began, d := x.cfg.now(ch.Account), &doubt{executor: x, job: c, change: ch, step: step}
 	step.SentAt = cmp.Or(step.SentAt, began)
@@ -108,7 +108,8 @@ func (c *job) switchedOff() error {
 	return refusal.Guarded(text.New("changes were switched off meanwhile (", text.Code("policy.changes: off"), "): what was not done by then is not sent"))
 }
 
-// tooOld reports whether nothing of a change may be sent any more: later the world is another one. One that was done in part is finished.
+// tooOld reports whether nothing of a change may be sent any more: later the world is another one. One that was done in
+// part is finished.
 func tooOld(ch record.Change, now time.Time) bool {
 	return now.Sub(ch.At) > approval.MaxAge && !ch.Partly()
 }
@@ -125,7 +126,8 @@ func (d *doubt) send(ctx context.Context) error {
 	return err
 }
 
-// verify reads whether the step took effect, or else whether what it found before stands there still: nothing that it does not know is overwritten.
+// verify reads whether the step took effect, or else whether what it found before stands there still: nothing that it
+// does not know is overwritten.
 func (d *doubt) verify(ctx context.Context) (found, before bool, err error) {
 	if d.step.Entry != nil {
 		f := d.look(ctx, call.Needs{Entries: d.step.Entry.List})
@@ -152,8 +154,8 @@ func (d *doubt) rules(ctx context.Context) ([]apiclient.Rule, error) {
 	return f.Rules.Value, cmp.Or(f.Changes.Err, f.Rules.Err)
 }
 
-// createAgain creates a rule once more that did not show, and deletes one of two if it was made twice: the first may have been on its way all the
-// time. One that shows later still is deleted when the change is undone.
+// createAgain creates a rule once more that did not show, and deletes one of two if it was made twice: the first may
+// have been on its way all the time. One that shows later still is deleted when the change is undone.
 func (d *doubt) createAgain(ctx context.Context) error {
 	d.step.Again, d.step.SentAt = true, d.cfg.now(d.change.Account)
 	if _, err := d.job.save(ctx, nil, nil, *d.change); err != nil {

@@ -83,8 +83,8 @@ func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
 	return w
 }
 
-// newBubble is a world inside a synctest bubble: its clock is the bubble's, and requests are served without a network, which would
-// keep the bubble's time from passing.
+// newBubble is a world inside a synctest bubble: its clock is the bubble's, and requests are served without a network,
+// which would keep the bubble's time from passing.
 func newBubble(t *testing.T, change ...func(*commands.Config)) *world {
 	t.Helper()
 	return bubbleBefore(t, func(service http.Handler) http.Handler { return service }, change...)

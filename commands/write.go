@@ -66,7 +66,8 @@ func (x *executor) settled(ctx context.Context, c *job, do func() error) error {
 	}
 }
 
-// store writes what holds whatever else was written meanwhile, on what is stored of the account, and of an attack if it is about one.
+// store writes what holds whatever else was written meanwhile, on what is stored of the account, and of an attack if it
+// is about one.
 func (x *executor) store(ctx context.Context, c *job, attack string, save func() error) error {
 	for {
 		err := store.ErrChanged

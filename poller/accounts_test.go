@@ -22,8 +22,9 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// BenchmarkAccounts is a minute of 1,000 accounts, each with 100 known attacks and polled every 15 seconds by the real client over TLS:
-// polls, incidents, lists and rules. "accounts/core" is how many would keep one core busy; the emulated service's own work is in it.
+// BenchmarkAccounts is a minute of 1,000 accounts, each with 100 known attacks and polled every 15 seconds by the real
+// client over TLS: polls, incidents, lists and rules. "accounts/core" is how many would keep one core busy; the
+// emulated service's own work is in it.
 func BenchmarkAccounts(b *testing.B) {
 	const accounts, known, interval = 1000, 100, 15 * time.Second
 	s := newStill(b, known)

@@ -20,8 +20,8 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// BenchmarkPollBurst is a thousand new attacks at once: what the poll costs that finds them, and each further one while they are within what every
-// poll reads again. The ratios are to a careless poller in the same run.
+// BenchmarkPollBurst is a thousand new attacks at once: what the poll costs that finds them, and each further one while
+// they are within what every poll reads again. The ratios are to a careless poller in the same run.
 func BenchmarkPollBurst(b *testing.B) {
 	const burst = 1000
 	var found, again figures
@@ -48,7 +48,8 @@ func BenchmarkPollDeepListing(b *testing.B) {
 	found.report(b, "", 200)
 }
 
-// BenchmarkPollOneByOne is 200 attacks one after another: from the answer of the service that has one to when it is passed on.
+// BenchmarkPollOneByOne is 200 attacks one after another: from the answer of the service that has one to when it is
+// passed on.
 func BenchmarkPollOneByOne(b *testing.B) {
 	var passed, careless durations
 	sample(b, func() {

@@ -23,8 +23,8 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// BenchmarkPollUnchanged is a poll that finds everything as it was; "roundtrips" is its cost in bare round trips over loopback
-// of the same page in the same run, both at the median. It must not grow with what is known.
+// BenchmarkPollUnchanged is a poll that finds everything as it was; "roundtrips" is its cost in bare round trips over
+// loopback of the same page in the same run, both at the median. It must not grow with what is known.
 func BenchmarkPollUnchanged(b *testing.B) {
 	for _, known := range []int{100, 10_000, 50_000} {
 		b.Run(fmt.Sprint(known), func(b *testing.B) {
@@ -55,7 +55,8 @@ func median(d []time.Duration) float64 {
 	return float64(d[len(d)/2])
 }
 
-// still is a service where nothing changes. Its answers are made beforehand, so that what is measured is not the emulation.
+// still is a service where nothing changes. Its answers are made beforehand, so that what is measured is not the
+// emulation.
 type still struct {
 	url   string
 	pages [][]byte
@@ -86,8 +87,8 @@ func newStill(t testing.TB, known int) *still {
 	return s
 }
 
-// stillRecord is the nth record: of eight, four go on, one is a denied source that is still trying, one is an incident; the latest hits were four
-// minutes ago, which is past what each poll reads again.
+// stillRecord is the nth record: of eight, four go on, one is a denied source that is still trying, one is an incident;
+// the latest hits were four minutes ago, which is past what each poll reads again.
 func stillRecord(n int, now time.Time) attackRecord {
 	r := attackRecord{id: strconv.Itoa(n), typ: "sqli", status: "monitored", hits: 100 + n, last: now.Add(-4*time.Minute - time.Duration(n)*time.Millisecond)}
 	r.sources = []string{fmt.Sprintf("203.0.113.%d", n%250), fmt.Sprintf("198.51.%d.%d", n/250%250, n%250)}
@@ -133,7 +134,8 @@ func (s *still) client(t testing.TB, shared *http.Client) *apiclient.Client {
 	return c
 }
 
-// poller has been watching for a while: a third of what is known has a card that says it goes on, another third one that says it is over.
+// poller has been watching for a while: a third of what is known has a card that says it goes on, another third one
+// that says it is over.
 func (s *still) poller(t testing.TB, api poller.API) *poller.Poller {
 	r := record.PollState{LastGood: time.Now(), Attacks: map[string]record.AttackState{}}
 	for p, err := range api.Attacks(t.Context(), apiclient.AttackFilter{}) {

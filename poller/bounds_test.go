@@ -11,7 +11,8 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// A token may be allowed to read lists and no attacks. What was edited meanwhile is as much as the lists hold, however long that goes on.
+// A token may be allowed to read lists and no attacks. What was edited meanwhile is as much as the lists hold, however
+// long that goes on.
 func TestEditsWhilePollsFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +29,8 @@ func TestEditsWhilePollsFail(t *testing.T) {
 	})
 }
 
-// A service may answer the first page of attacks and no other. What attackers write into that is held up to the limit, tries as long as they count.
+// A service may answer the first page of attacks and no other. What attackers write into that is held up to the limit,
+// tries as long as they count.
 func TestWhatIsHeldWhilePollsBreakOff(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)

@@ -23,7 +23,8 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// crowd is a service that lists more attacks than are watched, one a second, and makes each page when it is asked for it.
+// crowd is a service that lists more attacks than are watched, one a second, and makes each page when it is asked for
+// it.
 type crowd struct {
 	t      *testing.T
 	store  *fakeStore
@@ -180,7 +181,8 @@ func TestACapEnds(t *testing.T) {
 	})
 }
 
-// An attack that is hit again after the cap dropped it is a new record: its events are others than those before, of which people were notified within the hour.
+// An attack that is hit again after the cap dropped it is a new record: its events are others than those before, of
+// which people were notified within the hour.
 func TestEventsOfADroppedAttackAreNew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,7 +221,8 @@ func TestAttacksWithoutTimes(t *testing.T) {
 	require.True(t, p.GoesOn(func(id string) bool { return id == "x:1000000" }))
 }
 
-// What a first start finds is judged and stored in parts where it is very much. People are notified of it as a whole, also if the service breaks off in between.
+// What a first start finds is judged and stored in parts where it is very much. People are notified of it as a whole,
+// also if the service breaks off in between.
 func TestAFirstStartWithVeryManyAttacks(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 6_000)
@@ -268,7 +271,8 @@ func TestAttacksThatAreLong(t *testing.T) {
 	require.Empty(t, c.taken())
 }
 
-// Of a service that lists so slowly that a poll would never end, the newest attacks are watched, and nothing is taken for gone.
+// Of a service that lists so slowly that a poll would never end, the newest attacks are watched, and nothing is taken
+// for gone.
 func TestAServiceThatListsSlowly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

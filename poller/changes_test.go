@@ -22,7 +22,8 @@ func (a *account) observing() *[]record.Poll {
 	return &all
 }
 
-// Each good poll gives what changed since the one before, results of mitigations too; also when nothing did: time passes.
+// Each good poll gives what changed since the one before, results of mitigations too; also when nothing did: time
+// passes.
 func TestWhatChangedIsObserved(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)

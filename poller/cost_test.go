@@ -16,8 +16,8 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// An hour in which nothing happens, whatever is known: one request a poll, a second once a minute, everything every ten, and
-// a round trip to the store twice a minute.
+// An hour in which nothing happens, whatever is known: one request a poll, a second once a minute, everything every
+// ten, and a round trip to the store twice a minute.
 func TestAnUneventfulHour(t *testing.T) {
 	t.Parallel()
 	for _, known := range []int{0, 30, 150} {

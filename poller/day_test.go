@@ -34,8 +34,8 @@ func (s *shift) hit(id string, hits int) {
 	s.change(id, func(r *attackRecord) { r.last, r.hits = s.now(), hits })
 }
 
-// TestADay is a day of polls every 15 seconds. The events of each part are complete and in order; the fakes see to it that none
-// comes twice, and none before it was saved.
+// TestADay is a day of polls every 15 seconds. The events of each part are complete and in order; the fakes see to it
+// that none comes twice, and none before it was saved.
 func TestADay(t *testing.T) {
 	full.Only(t)
 	t.Parallel()

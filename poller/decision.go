@@ -112,8 +112,8 @@ func (d *decision) emit(f finding) {
 	})
 }
 
-// mention adds to an attack's state whom its event mentions. suppressed reports that this event mentions no people: in quiet hours, or because the last
-// mention was a short while ago. An attack that becomes an incident always mentions.
+// mention adds to an attack's state whom its event mentions. suppressed reports that this event mentions no people: in
+// quiet hours, or because the last mention was a short while ago. An attack that becomes an incident always mentions.
 func (f finding) mention(s record.AttackState, at time.Time, cfg *Config) (mentioned record.AttackState, suppressed bool) {
 	begins, worse := !f.last.Notified, f.kind == record.BecameIncident || f.kind == record.Worsened || f.kind == record.Resumed
 	if f.route.Channel != "" && (begins || f.kind == record.BecameIncident) {
@@ -142,7 +142,8 @@ func (f finding) mention(s record.AttackState, at time.Time, cfg *Config) (menti
 	return s, false
 }
 
-// pagerAfter is an attack's pager after an event. What was going on before the first start has none, until it gets worse or resumes.
+// pagerAfter is an attack's pager after an event. What was going on before the first start has none, until it gets
+// worse or resumes.
 func (c *Config) pagerAfter(p *record.Pager, kind record.EventKind, route config.Route, now time.Time) *record.Pager {
 	worse := kind == record.BecameIncident || kind == record.Worsened
 	begins := kind == record.NewIncident || kind == record.NewAttack

@@ -25,7 +25,8 @@ func (p *Poller) Attacks() (all []record.AttackState) {
 	return all
 }
 
-// Held is how much is held that only a good poll would clear: what was decided, tries, what records were before, and records.
+// Held is how much is held that only a good poll would clear: what was decided, tries, what records were before, and
+// records.
 func (p *Poller) Held() (decided, tries, before, records int) {
 	return len(p.st.changes.decided), len(p.st.lastTries), len(p.st.changes.before), len(p.st.records)
 }

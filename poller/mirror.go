@@ -11,8 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
-// mirrorEvery is how often it is read, apart from refreshes. When in the minute is drawn by lot, so that the accounts of one process don't
-// all read in the same second.
+// mirrorEvery is how often it is read, apart from refreshes. When in the minute is drawn by lot, so that the accounts
+// of one process don't all read in the same second.
 const mirrorEvery = time.Minute
 
 // mirror keeps a copy of the service's lists and rules.

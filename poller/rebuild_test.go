@@ -77,7 +77,8 @@ func TestEventsAfterRedisWasEmptied(t *testing.T) {
 	}
 }
 
-// A card whose attack the service doesn't list any more is left alone, and not deleted at once: at the edge of the lookback records come and go.
+// A card whose attack the service doesn't list any more is left alone, and not deleted at once: at the edge of the
+// lookback records come and go.
 func TestACardWithoutItsAttackIsKept(t *testing.T) {
 	t.Parallel()
 	a := emptied(t, 0, cardOf("x:1"))

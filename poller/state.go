@@ -11,7 +11,8 @@ import (
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
-// state is what a poller knows of its account: what the store holds, and what was read since. Poll alone writes it, while it holds Poller.mu.
+// state is what a poller knows of its account: what the store holds, and what was read since. Poll alone writes it,
+// while it holds Poller.mu.
 type state struct {
 	ongoingFor time.Duration // Config.OngoingFor
 
@@ -51,7 +52,8 @@ func (s attackStates) of(id string) record.AttackState {
 	return record.AttackState{}
 }
 
-// put takes the state of an attack over. The record as it was read is held in memory once if that is the one in the state.
+// put takes the state of an attack over. The record as it was read is held in memory once if that is the one in the
+// state.
 func (st *state) put(id string, s record.AttackState) {
 	st.attacks[id] = &s
 	if seen := st.records[id]; seen != nil && seen.attack.Equal(s.Attack) {
@@ -100,8 +102,8 @@ func newState(ongoingFor time.Duration) *state {
 	}
 }
 
-// loaded is the state that goes on from what the store holds, which it empties: memory need not hold very many attacks twice. Everything is read again;
-// what no record shows is kept from before.
+// loaded is the state that goes on from what the store holds, which it empties: memory need not hold very many attacks
+// twice. Everything is read again; what no record shows is kept from before.
 func (st *state) loaded(stored record.PollState) *state {
 	next := newState(st.ongoingFor)
 	next.lastTries, next.arrivals, next.incidentsAt = st.lastTries, st.arrivals, st.incidentsAt
@@ -141,8 +143,8 @@ func (st *state) loadStorms() {
 	}
 }
 
-// plan puts an attack with a card on the agenda for the time from which it can be an event without being read: for its figures, which wait for
-// their minute, as a pause does, or for its silence. Whether it is one is not decided here.
+// plan puts an attack with a card on the agenda for the time from which it can be an event without being read: for its
+// figures, which wait for their minute, as a pause does, or for its silence. Whether it is one is not decided here.
 func (st *state) plan(id string) {
 	s := st.attacks.of(id)
 	if s.Pager != nil {

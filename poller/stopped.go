@@ -22,8 +22,8 @@ type results struct {
 	patches  []*apiclient.Attack
 }
 
-// stops are the tries of attacks with a card that the snapshot's records of mitigations show, by attack id: of those that go on, and of which there are
-// more than are known.
+// stops are the tries of attacks with a card that the snapshot's records of mitigations show, by attack id: of those
+// that go on, and of which there are more than are known.
 func (d *decision) stops() map[string]*record.Stopped {
 	r := results{bySource: map[netip.Addr][]denial{}}
 	for _, id := range d.snap.changed {
@@ -93,14 +93,15 @@ func ofAttack(attack, result apiclient.Attack) bool {
 	return !result.Last.Before(attack.First) && (!attack.App.Known || !result.App.Known || attack.App == result.App)
 }
 
-// samePlace reports whether what a virtual patch stopped was meant for the place of an attack, and for its part of the request as far as both say.
+// samePlace reports whether what a virtual patch stopped was meant for the place of an attack, and for its part of the
+// request as far as both say.
 func samePlace(attack, result apiclient.Attack) bool {
 	return attack.Path == result.Path && strings.EqualFold(attack.Domain, result.Domain) && strings.EqualFold(attack.Method, result.Method) &&
 		(attack.Parameter == "" || result.Parameter == "" || attack.Parameter == result.Parameter)
 }
 
-// raised is a tally after a record was read. What counts is the record's own figure, so that nothing is counted twice; of a record that began before
-// the attack it isn't known how much of it was the attack's, but for the last try.
+// raised is a tally after a record was read. What counts is the record's own figure, so that nothing is counted twice;
+// of a record that began before the attack it isn't known how much of it was the attack's, but for the last try.
 func raised(t record.Tally, attack, result apiclient.Attack, hits apiclient.Figure) record.Tally {
 	n := int64(1)
 	if hits.Known && !result.First.IsZero() && !result.First.Before(attack.First) {

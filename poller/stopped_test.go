@@ -15,7 +15,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// result is a record of a mitigation at work against the attacks of these tests: its hits began with the second of that many minutes after noon.
+// result is a record of a mitigation at work against the attacks of these tests: its hits began with the second of that
+// many minutes after noon.
 func result(typ string, app int) func(*attackRecord) {
 	return func(r *attackRecord) { r.typ, r.status, r.app, r.hits, r.begun = typ, "blocked", app, 10, time.Second }
 }
@@ -37,7 +38,8 @@ func (a *account) says(denied string) headline.State {
 	return headline.Of(now).State
 }
 
-// An admin denies a country in the service's console. wafbot made no change, and the card follows what is observed all the same.
+// An admin denies a country in the service's console. wafbot made no change, and the card follows what is observed all
+// the same.
 func TestACountryThatOthersDeny(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)

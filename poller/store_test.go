@@ -14,8 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// fakeStore keeps updates whole or not at all, as JSON, and refuses an event that comes a second time. It is the notifier too:
-// it checks that events come only after they were saved.
+// fakeStore keeps updates whole or not at all, as JSON, and refuses an event that comes a second time. It is the
+// notifier too: it checks that events come only after they were saved.
 type fakeStore struct {
 	t  testing.TB
 	mu sync.Mutex
@@ -128,7 +128,8 @@ func (m *fakeStore) Notify(_ string, events []record.Event) {
 
 func (m *fakeStore) Redraw(string) {}
 
-// takeNames returns the events saved since the last time, as "kind id", without those of outages: tests of other things leap over hours.
+// takeNames returns the events saved since the last time, as "kind id", without those of outages: tests of other things
+// leap over hours.
 func (m *fakeStore) takeNames() []string {
 	out := []string{}
 	for _, n := range m.takeEvents() {

@@ -41,7 +41,8 @@ func TestAFirstStartInAStorm(t *testing.T) {
 	require.NotNil(t, storms(a)[0].Pager)
 }
 
-// A thousand attacks in one poll: incidents, on whatever page, are saved before the storm, and notified with the first page.
+// A thousand attacks in one poll: incidents, on whatever page, are saved before the storm, and notified with the first
+// page.
 func TestAStormOfManyPages(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
@@ -82,7 +83,8 @@ func TestWhatIsCaughtUpAfterAGap(t *testing.T) {
 	require.Empty(t, stormPoll(t, a, p, time.Hour+time.Second))
 }
 
-// After Redis was emptied only the card of a storm is left: what went on is taken for its own, so that there is no second one, nor many others.
+// After Redis was emptied only the card of a storm is left: what went on is taken for its own, so that there is no
+// second one, nor many others.
 func TestARebuiltStorm(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)

@@ -71,8 +71,8 @@ func TestAStormWithoutOneSourceNamesThePlace(t *testing.T) {
 	require.Equal(t, []any{"POST shop.example.com/login", 6, false, 6}, []any{s.Place, s.SharedBy, s.Source.IsValid(), s.UnblockedCount})
 }
 
-// An incident that came a while before has its own card, and is none of the storm's; one on the first page of the poll that finds the storm
-// on the second is.
+// An incident that came a while before has its own card, and is none of the storm's; one on the first page of the poll
+// that finds the storm on the second is.
 func TestIncidentsBeforeAStormArentItsOwn(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
@@ -150,7 +150,8 @@ func TestOnlyTheStormsCardIsRedrawn(t *testing.T) {
 	})
 }
 
-// Phones rang with 96 for a burst of 1,000: what a poll has found so far is at least so many, until two complete polls found no more.
+// Phones rang with 96 for a burst of 1,000: what a poll has found so far is at least so many, until two complete polls
+// found no more.
 func TestAStormsCountsAreAtLeast(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
@@ -188,8 +189,8 @@ func TestAStormsCountsNeverFall(t *testing.T) {
 	require.Equal(t, []any{6, int64(600), int64(600), 1}, []any{s.Storm.Grouped, s.Storm.Hits, s.Attack.Hits.N, s.Storm.FalsePositives})
 }
 
-// What gets through was hit a short while ago, here within ten times its gap of 36 seconds. Later it is history, though the service lists it as not blocked
-// for good.
+// What gets through was hit a short while ago, here within ten times its gap of 36 seconds. Later it is history, though
+// the service lists it as not blocked for good.
 func TestWhatGetsThroughInAStormIsOfNow(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)

@@ -53,8 +53,8 @@ func (o *course) takes(t require.TestingT, a *account) {
 	}
 }
 
-// Whatever happens, in whatever order, and whenever the process or the store goes away: people are notified of each attack that a route takes exactly once,
-// by a card or by one storm's card, and of incidents by a card.
+// Whatever happens, in whatever order, and whenever the process or the store goes away: people are notified of each
+// attack that a route takes exactly once, by a card or by one storm's card, and of incidents by a card.
 func TestEachAttackIsNotifiedOnceInStorms(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

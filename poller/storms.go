@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
-// group takes the events of new attacks back that come too fast for a card each, and has storms show them instead. Incidents
-// keep theirs. So do those that the event of a monitoring gap lists.
+// group takes the events of new attacks back that come too fast for a card each, and has storms show them instead.
+// Incidents keep theirs. So do those that the event of a monitoring gap lists.
 func (d *decision) group() {
 	batch, singles, counts := &d.out.storms, map[string][]record.Event{}, map[string]int{} // by channel
 	for _, e := range d.out.Events {
@@ -45,8 +45,9 @@ func (d *decision) stormPoll() storm.Poll {
 	return storm.Poll{Config: d.cfg.storm(), At: d.snap.at, CatchingUp: d.st.lastGood.IsZero() || d.gap(), Storms: d.st.stormStates()}
 }
 
-// judgeGrouped judges an attack that shows only in a storm's card. It gets a card of its own when it becomes an incident, and
-// when it gets worse, or resumes, after the storm; otherwise what becomes of it shows in the storm's figures.
+// judgeGrouped judges an attack that shows only in a storm's card. It gets a card of its own when it becomes an
+// incident, and when it gets worse, or resumes, after the storm; otherwise what becomes of it shows in the storm's
+// figures.
 func (d *decision) judgeGrouped(o compare.Observation) {
 	id := o.Attack.ID
 	last := d.st.attacks.of(id)
@@ -87,8 +88,8 @@ func (d *decision) giveCard(last record.AttackState, o compare.Observation) {
 	d.emit(f)
 }
 
-// judgeStorms adds what is to be stored and notified of storms: those that begin, those of which an attack changed, those that end, and those whose
-// figures waited for their minute.
+// judgeStorms adds what is to be stored and notified of storms: those that begin, those of which an attack changed,
+// those that end, and those whose figures waited for their minute.
 func (d *decision) judgeStorms() {
 	touched := d.touchedStorms()
 	for id, begun := range d.out.storms.Begun {

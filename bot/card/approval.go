@@ -18,8 +18,8 @@ const (
 	maxFacts     = 12
 )
 
-// ApprovalRequest is the card of an approval request: the change, who asks and why, why that needs two, whom it affects, who may approve until when; then what was
-// decided.
+// ApprovalRequest is the card of an approval request: the change, who asks and why, why that needs two, whom it
+// affects, who may approve until when; then what was decided.
 func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	if !q.Waits(now) {
 		return notified(requestNotice(q, now), decidedLines(q, now))

@@ -169,7 +169,8 @@ func (c drawing) numbers(name int) (l line) {
 	return c.totals(name)
 }
 
-// notStopped is the source of which most gets through since the last change; nothing where there was no change, or nothing came since.
+// notStopped is the source of which most gets through since the last change; nothing where there was no change, or
+// nothing came since.
 func (c drawing) notStopped(name int) (l line) {
 	for _, ch := range slices.Backward(c.Changes) {
 		e := c.Efficacy[ch.ID]
@@ -237,7 +238,8 @@ func (c drawing) source(s apiclient.Source, name int) text.Text {
 	return words
 }
 
-// alarm is the one thing to know beside the figures: that an exploit worked, that nothing can be read, or that no button helps.
+// alarm is the one thing to know beside the figures: that an exploit worked, that nothing can be read, or that no
+// button helps.
 func (c drawing) alarm(offered advice.Advice, done []mitigation) (l line) {
 	a := c.Attack
 	runbook := linkTo("runbook", c.Runbook, ": ")

@@ -18,8 +18,8 @@ import (
 // mostBytes is what drawing one card may allocate: a storm has many drawn.
 const mostBytes = 70_000
 
-// A card that strangers filled, or with ten changes, may cost three times as much. The test isn't parallel: it runs alone then, so that all that is
-// allocated is the render's. The race detector makes what is allocated larger.
+// A card that strangers filled, or with ten changes, may cost three times as much. The test isn't parallel: it runs
+// alone then, so that all that is allocated is the render's. The race detector makes what is allocated larger.
 func TestRenderAllocatesLittle(t *testing.T) {
 	full.Only(t)
 	full := []string{"hostile", "storm-hostile", "storm-100000", "many-changes"}
@@ -40,8 +40,8 @@ func TestRenderAllocatesLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkRender draws the card of an incident with two changes, and all cards of the golden files in turn. The ratio is to a card that is put
-// together without care in the same run: nothing of it is cut, escaped or advised.
+// BenchmarkRender draws the card of an incident with two changes, and all cards of the golden files in turn. The ratio
+// is to a card that is put together without care in the same run: nothing of it is cut, escaped or advised.
 func BenchmarkRender(b *testing.B) {
 	all := situations()
 	names := slices.Sorted(maps.Keys(all))

@@ -1,4 +1,5 @@
-// Package card draws records as Slack messages, modals and Home tabs. Its functions are pure, and it alone knows the limits and markup of Slack.
+// Package card draws records as Slack messages, modals and Home tabs. Its functions are pure, and it alone knows the
+// limits and markup of Slack.
 package card
 
 import (
@@ -26,7 +27,8 @@ type Message struct {
 	Metadata slack.SlackMetadata
 }
 
-// Options are the message's text and blocks for Slack's client. Links are not unfurled: Slack would fetch and show an attacker's address.
+// Options are the message's text and blocks for Slack's client. Links are not unfurled: Slack would fetch and show an
+// attacker's address.
 func (m Message) Options() []slack.MsgOption {
 	return []slack.MsgOption{
 		slack.MsgOptionText(m.Text, false), slack.MsgOptionBlocks(m.Blocks...), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(),

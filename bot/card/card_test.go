@@ -209,7 +209,8 @@ func situations() map[string]drawing {
 	return cards
 }
 
-// headed is a card whose changes are for its attack, with the headline that follows from what it shows, unless it has one.
+// headed is a card whose changes are for its attack, with the headline that follows from what it shows, unless it has
+// one.
 func headed(c drawing) drawing {
 	s := &c.Situation
 	for i := range s.Changes {
@@ -277,7 +278,8 @@ func everyState() []record.Change {
 	return all
 }
 
-// inDoubt has the card show a patch that was sent a short while ago, a denial of which wafbot has given up finding out, and one whose undo was sent.
+// inDoubt has the card show a patch that was sent a short while ago, a denial of which wafbot has given up finding out,
+// and one whose undo was sent.
 func inDoubt(c *drawing) {
 	patch, unknown, denial := patched(), denying("198.51.100.4"), denying("203.0.113.7")
 	patch.State, patch.Steps[0].Done, patch.Steps[0].SentAt = record.StateBegun, false, now.Add(-20*time.Second)

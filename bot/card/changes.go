@@ -73,9 +73,10 @@ func holds(ch record.Change, now time.Time) text.Text {
 	return text.New("stands until ", ch.Until)
 }
 
-// ChangeSettled is the message of a settled change, and the reply under the card of its attack, which has no buttons; of a failed one both mention its authors
-// and ops, and calls reports whether they mention anybody. A change that only extends another one carries that one in its metadata: the message that carried it
-// before may be too old to be read when state is rebuilt. Neither is edited later, so they say only where to see whether it works.
+// ChangeSettled is the message of a settled change, and the reply under the card of its attack, which has no buttons;
+// of a failed one both mention its authors and ops, and calls reports whether they mention anybody. A change that only
+// extends another one carries that one in its metadata: the message that carried it before may be too old to be read
+// when state is rebuilt. Neither is edited later, so they say only where to see whether it works.
 func ChangeSettled(ch, extended record.Change, ops string, buttons []call.Suggestion) (msg, reply Message, calls bool) {
 	elsewhere := settledLines(ch, text.New("sent; ", text.Code("status"), " says whether it works"))
 	below := settledLines(ch, text.New("sent; the card says whether it works"))
@@ -124,7 +125,8 @@ func Efficacy(s call.Situation, ch record.Change, users []string) Message {
 	return Lines(mentioning(efficacy.FailureLines(s, ch), users...), advice.Undo(ch, s.Now))
 }
 
-// MitigationEnding asks whether to extend a change, or says that it has ended. attack is "" where the message is a reply under its card.
+// MitigationEnding asks whether to extend a change, or says that it has ended. attack is "" where the message is a
+// reply under its card.
 func MitigationEnding(ch record.Change, who, attack string, now time.Time) Message {
 	lines := change.EndingLines(ch, now)
 	if attack != "" {
@@ -161,8 +163,8 @@ func Recipients(ch record.Change, said record.Triage, shown record.AttackState) 
 	return users
 }
 
-// Recipient is whom a reply about an attack mentions: its owner if that is a Slack user, else whom its route mentions. It is "" in quiet hours, and
-// if the route mentioned a user a short while ago.
+// Recipient is whom a reply about an attack mentions: its owner if that is a Slack user, else whom its route mentions.
+// It is "" in quiet hours, and if the route mentioned a user a short while ago.
 func Recipient(owner *record.Owner, route string, suppressed bool) string {
 	switch {
 	case suppressed:

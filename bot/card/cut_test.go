@@ -17,10 +17,12 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// pieces are what must not be cut in two: what takes several bytes, code points, units of UTF-16, or grows when it is escaped.
+// pieces are what must not be cut in two: what takes several bytes, code points, units of UTF-16, or grows when it is
+// escaped.
 var pieces = []string{"a", "é", "日", "𝒳", "🙂", "e\u0301", "ก็", "🇫🇷", "👍🏽", "👩‍👩‍👧‍👦", "❤️", "&", "<", "&amp;", "<!here>", "*", "_", "`", "\u202e", "\x00", "\xff", ":x:"}
 
-// Wherever a limit of Slack's falls: a text is no longer than it, and nothing is cut inside a visible character or an escape.
+// Wherever a limit of Slack's falls: a text is no longer than it, and nothing is cut inside a visible character or an
+// escape.
 func TestTextsAreCutBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	for _, piece := range full.Some(4, pieces) {
@@ -40,7 +42,8 @@ func TestTextsAreCutBetweenCharacters(t *testing.T) {
 	}
 }
 
-// requireCut demands that what is shown is the beginning of what is there, up to the end of a visible character behind the first ones, which are known.
+// requireCut demands that what is shown is the beginning of what is there, up to the end of a visible character behind
+// the first ones, which are known.
 func requireCut(t *testing.T, shown, words string, limit, first int, what string) {
 	t.Helper()
 	require.True(t, utf8.ValidString(shown), what)

@@ -41,10 +41,12 @@ func seeds(more ...string) []string {
 	return more
 }
 
-// shorter is a text cut to what is far more than anything shows of it. Cards and answers are drawn of the long ones, too.
+// shorter is a text cut to what is far more than anything shows of it. Cards and answers are drawn of the long ones,
+// too.
 func shorter(text string) string { return text[:min(len(text), 4_000)] }
 
-// hostileDrawn is all that is drawn for people, by the function that draws it, where everything that an attacker or another user can write is the text.
+// hostileDrawn is all that is drawn for people, by the function that draws it, where everything that an attacker or
+// another user can write is the text.
 func hostileDrawn(words string) map[string]func() []any {
 	c := hostile(words)
 	attack, say := c.Situation.Attack, text.New(words, text.Bold(words), text.Code(words))

@@ -15,8 +15,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Event types of message metadata. Each message carries its delivery; those below also carry what state is rebuilt from after Redis was emptied.
-// Every member of the channel can read it.
+// Event types of message metadata. Each message carries its delivery; those below also carry what state is rebuilt from
+// after Redis was emptied. Every member of the channel can read it.
 const (
 	MetaMessage = "wafbot_message" // any other message
 	MetaStart   = "wafbot_start"   // an account's first start
@@ -25,7 +25,8 @@ const (
 	MetaChange  = "wafbot_change"
 )
 
-// metadataVersion is the form of the metadata of cards and messages. Another one is ignored when state is rebuilt: its words may mean something else.
+// metadataVersion is the form of the metadata of cards and messages. Another one is ignored when state is rebuilt: its
+// words may mean something else.
 const metadataVersion = "2"
 
 // Slack takes about a kilobyte in all.
@@ -94,7 +95,8 @@ func ReadAttack(account string, payload map[string]any) (id string, f record.Car
 	return id, f, text("version") == metadataVersion && f.AttackID != "" && id == record.AttackID(account, f.AttackID)
 }
 
-// WithDelivery adds the delivery to the message's metadata, so that the message can be found by it, and the account of which it is.
+// WithDelivery adds the delivery to the message's metadata, so that the message can be found by it, and the account of
+// which it is.
 func (m Message) WithDelivery(account, delivery string) Message {
 	m.Metadata.EventType = cmp.Or(m.Metadata.EventType, MetaMessage)
 	payload := maps.Clone(m.Metadata.EventPayload)
@@ -118,8 +120,8 @@ func (m Message) WithoutFacts() Message {
 	return m
 }
 
-// AsText is the message without blocks; command is the slash command to type instead of a button. Slack makes links of bare host names in such a text:
-// they stand there as code.
+// AsText is the message without blocks; command is the slash command to type instead of a button. Slack makes links of
+// bare host names in such a text: they stand there as code.
 func (m Message) AsText(command string) Message {
 	return Message{Text: m.plain(command), Metadata: m.Metadata}
 }

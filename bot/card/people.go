@@ -117,7 +117,8 @@ func (c drawing) smallPrint() (l line) {
 	return l
 }
 
-// modeRule is the application's mode as rules set it; "" if that isn't known, or is about to change: rules take up to an hour to work.
+// modeRule is the application's mode as rules set it; "" if that isn't known, or is about to change: rules take up to
+// an hour to work.
 func modeRule(s call.Situation) string {
 	switching := slices.ContainsFunc(s.Changes, func(ch record.Change) bool {
 		return ch.SwitchesMode() && ch.InForce(s.Now) && s.Efficacy[ch.ID].Finding != record.Working

@@ -14,7 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Limits of the notice: due changes listed, steps of one change, characters of one refused change (a record keeps five), characters below them.
+// Limits of the notice: due changes listed, steps of one change, characters of one refused change (a record keeps
+// five), characters below them.
 const (
 	maxDue         = 5
 	maxByHand      = 6
@@ -22,7 +23,8 @@ const (
 	maxRest        = 1_800
 )
 
-// PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can fix it, what is due meanwhile.
+// PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can
+// fix it, what is due meanwhile.
 func PermissionLost(a *config.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
 	head := mentioning([]text.Text{text.Lead("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name, " since ", t.Since, " (", t.Status, ")")}, a.Ops())
 	if !t.GoesOn() {

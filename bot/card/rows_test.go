@@ -98,7 +98,8 @@ func requireShort(t require.TestingT, name string, most limits, m Message) {
 	}
 }
 
-// slackCSS is how Slack sets a message. Lato and Arial are as wide as each other, about; where neither is, DejaVu's condensed cut is a little wider.
+// slackCSS is how Slack sets a message. Lato and Arial are as wide as each other, about; where neither is, DejaVu's
+// condensed cut is a little wider.
 const slackCSS = `body { margin: 0; font: 15px/22px Lato, Arial, "Liberation Sans", "DejaVu Sans"; font-stretch: condensed; }
 .text { overflow-wrap: anywhere; white-space: pre-wrap; } .context { font-size: 12px; line-height: 18px; }
 code { font: 12px/1.5 Menlo, "Liberation Mono", "DejaVu Sans Mono"; padding: 2px 3px 1px; border: 1px solid; }

@@ -51,7 +51,8 @@ func (c drawing) stormHeadline() (l line) {
 	return l
 }
 
-// stormExtent says where the storm is, since when, and how many attacks it is; without a way to the service, what it was.
+// stormExtent says where the storm is, since when, and how many attacks it is; without a way to the service, what it
+// was.
 func (c drawing) stormExtent() (l line) {
 	s := *c.Storm
 	if c.SharedChannel {
@@ -75,7 +76,8 @@ func (c drawing) stormExtent() (l line) {
 	return l
 }
 
-// stormSources names what gets through and where it comes from; of a storm of which nothing does, what most of it has in common.
+// stormSources names what gets through and where it comes from; of a storm of which nothing does, what most of it has
+// in common.
 func (c drawing) stormSources(offered advice.Advice) (lines []line) {
 	s := *c.Storm
 	words, through := headline.StormWords(c.Headline.State, s)
@@ -116,7 +118,8 @@ func namedSource(s record.Storm, offered advice.Advice) (record.StormSource, boo
 	return s.Behind[0], true
 }
 
-// reach says in how many of the attacks that get through a source is, and that it is in many more, if so: denying it stops these alone.
+// reach says in how many of the attacks that get through a source is, and that it is in many more, if so: denying it
+// stops these alone.
 func reach(s record.Storm, source record.StormSource) string {
 	through := s.Passing()
 	these := text.Number(source.In) + " of these " + text.Number(through)
@@ -164,7 +167,8 @@ func (c drawing) stormButtons(m *buttonMaker, offered advice.Advice) (buttons []
 	return buttons
 }
 
-// stormNotice is the notification of a storm's card: its state and severity, how many, where, and as far as there is room from where, and who is on it.
+// stormNotice is the notification of a storm's card: its state and severity, how many, where, and as far as there is
+// room from where, and who is on it.
 func (c drawing) stormNotice() string {
 	s, h := *c.Storm, c.Headline
 	words, through := headline.StormWords(h.State, s)

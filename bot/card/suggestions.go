@@ -15,7 +15,8 @@ import (
 // mostButtons is how many buttons a card has, More among them: a phone shows them in two rows.
 const mostButtons = 5
 
-// suggestions are what gets a button, beside More: the mitigations that would help, then what people tell each other by, then what ends it.
+// suggestions are what gets a button, beside More: the mitigations that would help, then what people tell each other
+// by, then what ends it.
 func (c drawing) suggestions(offered advice.Advice) []call.Suggestion {
 	var acknowledge, triage []call.Suggestion
 	measures := offered.Suggestions

@@ -7,8 +7,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// drawsCard reports whether an event's attack gets a card: its first, whichever of its events comes first; one elsewhere, when it became an incident
-// whose route wants it there; or another one in the place of one that is gone.
+// drawsCard reports whether an event's attack gets a card: its first, whichever of its events comes first; one
+// elsewhere, when it became an incident whose route wants it there; or another one in the place of one that is gone.
 func drawsCard(e record.Event, f facts) bool {
 	switch {
 	case e.Kind == record.CardLost:
@@ -35,7 +35,8 @@ func attackNotified(e record.Event, p record.AttackChanged, f facts) plan {
 	return attackWorse(e, p, f)
 }
 
-// firstCard posts an attack's card once. The event that the attack began stays, where it still waits, as urgent as the attack is by now.
+// firstCard posts an attack's card once. The event that the attack began stays, where it still waits, as urgent as the
+// attack is by now.
 func firstCard(e record.Event, f facts, delivery string) plan {
 	first, stays := f.cardPost(e, delivery), e.ID
 	p := plan{}
@@ -83,9 +84,9 @@ func superseded(waiting []record.Event, stays string, revision int) (all []recor
 	return all
 }
 
-// attackWorse replies under a card that its attack got worse or resumed, with the newest facts, and mentions people. Where the reply about the worst of
-// it waits, too, or another message has said it, nothing more is said, nor where a person found that it is no attack and it is only that again. Where no
-// one may reply it goes to the channel.
+// attackWorse replies under a card that its attack got worse or resumed, with the newest facts, and mentions people.
+// Where the reply about the worst of it waits, too, or another message has said it, nothing more is said, nor where a
+// person found that it is no attack and it is only that again. Where no one may reply it goes to the channel.
 func attackWorse(e record.Event, now record.AttackChanged, f facts) plan {
 	p := plan{stale: true}
 	if e.Kind == record.Resumed && f.details.Triage.IsNone() {
@@ -115,7 +116,8 @@ func attackWorse(e record.Event, now record.AttackChanged, f facts) plan {
 	return p
 }
 
-// loudest is the event that says whom a reply mentions which says all that waits up to a revision: the newest that mentions people, if one does.
+// loudest is the event that says whom a reply mentions which says all that waits up to a revision: the newest that
+// mentions people, if one does.
 func loudest(e record.Event, waiting []record.Event, revision int) record.Event {
 	for _, w := range waiting {
 		mentions := (w.Kind == record.Worsened || w.Kind == record.Resumed) && w.Revision() <= revision && !w.Changed().Suppressed
@@ -126,8 +128,8 @@ func loudest(e record.Event, waiting []record.Event, revision int) record.Event 
 	return e
 }
 
-// attackChanged shows on its card, as the attack is by now, that it grew or went quiet. That it went quiet goes into the card's thread, too, when all
-// else is notified.
+// attackChanged shows on its card, as the attack is by now, that it grew or went quiet. That it went quiet goes into
+// the card's thread, too, when all else is notified.
 func attackChanged(e record.Event, _ record.AttackChanged, f facts) plan {
 	p := plan{stale: f.card.TS != ""}
 	if p.stale && e.Kind == record.WentQuiet && e.Storm() == nil {
@@ -138,8 +140,8 @@ func attackChanged(e record.Event, _ record.AttackChanged, f facts) plan {
 	return p
 }
 
-// attackEnded says in the thread of a card how its attack went that is quiet, unless it goes on again by now. Where the card is gone it is posted again
-// when it is redrawn, and says the same.
+// attackEnded says in the thread of a card how its attack went that is quiet, unless it goes on again by now. Where the
+// card is gone it is posted again when it is redrawn, and says the same.
 func attackEnded(e record.Event, _ record.AttackCourse, f facts) plan {
 	if !f.known || !f.shown.Quiet || f.card.TS == "" {
 		return plan{}

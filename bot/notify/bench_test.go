@@ -15,7 +15,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// BenchmarkWaiting is what a message costs where so many wait for a channel without a pace, also as a ratio to where 100 wait.
+// BenchmarkWaiting is what a message costs where so many wait for a channel without a pace, also as a ratio to where
+// 100 wait.
 func BenchmarkWaiting(b *testing.B) {
 	few := 0.0
 	for _, waiting := range []int{100, 1000, 4000} {

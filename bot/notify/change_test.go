@@ -82,7 +82,8 @@ func TestAnEventThatIsStoredAgainIsTakenOff(t *testing.T) {
 	})
 }
 
-// A change that failed, or perhaps did, mentions its author and its approver, in the slots of what mentions people; the clock's and a terminal's mention no one.
+// A change that failed, or perhaps did, mentions its author and its approver, in the slots of what mentions people; the
+// clock's and a terminal's mention no one.
 func TestWhomAFailureMentions(t *testing.T) {
 	t.Parallel()
 	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
@@ -146,7 +147,8 @@ func (s *states) Details(context.Context, string, string) (record.AttackDetails,
 	return record.AttackDetails{State: s.state, Card: cardAt, Triage: record.Triage{Owner: s.owner}, Changes: []record.Change{s.change}, Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}, nil
 }
 
-// What failed or doesn't work mentions operators, else whom the route of its attack mentions, outside quiet hours; what is about no attack, whom a route does.
+// What failed or doesn't work mentions operators, else whom the route of its attack mentions, outside quiet hours; what
+// is about no attack, whom a route does.
 func TestWhoHearsOfWhatFailed(t *testing.T) {
 	t.Parallel()
 	quiet, loud := record.AttackState{Attack: through, Mention: "S0TEAM", Suppressed: true}, record.AttackState{Attack: through, Mention: "S0TEAM"}

@@ -9,8 +9,9 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// summaryLate is how long after its hour a hand-over is still posted; a person whose shift began later has asked for one. It is shorter than the
-// hour for which the outbox knows what was delivered, so that one whose event is stored again isn't posted again.
+// summaryLate is how long after its hour a hand-over is still posted; a person whose shift began later has asked for
+// one. It is shorter than the hour for which the outbox knows what was delivered, so that one whose event is stored
+// again isn't posted again.
 const summaryLate = 45 * time.Minute
 
 // summaryEvent is the event that it is time to hand an account over: of one hour all replicas make the same.
@@ -21,8 +22,8 @@ func summaryEvent(account, channel string, at time.Time) record.Event {
 // emitAgain is how long to wait before a hand-over's event is stored again that could not be.
 const emitAgain = time.Second
 
-// runSummaries has an account handed over each day at its hour. Its event is stored again by a replica that owns the account later: the outbox
-// knows what was delivered.
+// runSummaries has an account handed over each day at its hour. Its event is stored again by a replica that owns the
+// account later: the outbox knows what was delivered.
 func (n *Notifier) runSummaries(ctx context.Context, account string) {
 	a, ok := n.account(account)
 	if !ok || a.Summary.At == "" {

@@ -52,7 +52,8 @@ type redrawn struct {
 	oldest  time.Duration // figures
 }
 
-// simulation is a day of cards, marks and edits. The order is the real one, and so is how much attention each card gets.
+// simulation is a day of cards, marks and edits. The order is the real one, and so is how much attention each card
+// gets.
 type simulation struct {
 	cards    map[string]*simulated
 	all      []*simulated

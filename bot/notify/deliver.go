@@ -61,7 +61,8 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 	return nil
 }
 
-// takeOff takes an event off the outbox whose posts were sent. Where the first of them is the event's own message, or a card, its place is recorded with that.
+// takeOff takes an event off the outbox whose posts were sent. Where the first of them is the event's own message, or a
+// card, its place is recorded with that.
 func (n *Notifier) takeOff(ctx context.Context, e record.Event, f facts, first delivered) error {
 	switch {
 	case first.post.card:
@@ -95,8 +96,8 @@ func (n *Notifier) sendAll(ctx context.Context, f facts, posts []Post) (first de
 	return first, nil
 }
 
-// send delivers one post. Where a reply can't be posted, its attack's card is posted again first if that is gone and the reply wants it, else the
-// reply goes elsewhere: what must be heard isn't lost in an unread thread.
+// send delivers one post. Where a reply can't be posted, its attack's card is posted again first if that is gone and
+// the reply wants it, else the reply goes elsewhere: what must be heard isn't lost in an unread thread.
 func (n *Notifier) send(ctx context.Context, f facts, p Post) (d delivered, err error) {
 	if p.replaces.TS != "" {
 		return delivered{post: p, at: p.replaces}, n.deliver.bringUpToDate(ctx, p)
@@ -168,8 +169,9 @@ func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card
 	return n.deliver.drop(ctx, e)
 }
 
-// catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before it is known where it is.
-// One that was found, because another replica had posted it before, may have been drawn at any time.
+// catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before
+// it is known where it is. One that was found, because another replica had posted it before, may have been drawn at any
+// time.
 func (n *Notifier) catchUp(ctx context.Context, e record.Event, drawn facts, found bool) {
 	now := facts{account: drawn.account, attack: drawn.attack}
 	err := n.read.loadAttack(ctx, e, &now)

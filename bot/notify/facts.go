@@ -42,7 +42,8 @@ type facts struct {
 	summary   call.Result
 }
 
-// ops is whom the failure of a change mentions: whom the account names for that, else whom the route of its attack mentions, but not in quiet hours.
+// ops is whom the failure of a change mentions: whom the account names for that, else whom the route of its attack
+// mentions, but not in quiet hours.
 func (f facts) ops() string {
 	if f.account.OpsMention != "" || f.attack == "" {
 		return f.account.Ops()

@@ -81,8 +81,8 @@ func (l loader) loadAttack(ctx context.Context, e record.Event, f *facts) (err e
 	return err
 }
 
-// beginCard is loadAttack for an event that draws a card. With the attack's first it writes down that the card is about to be posted: this is the way
-// from an attack to a person.
+// beginCard is loadAttack for an event that draws a card. With the attack's first it writes down that the card is about
+// to be posted: this is the way from an attack to a person.
 func (l loader) beginCard(ctx context.Context, e record.Event, f *facts) (err error) {
 	if e.ID != record.CardDelivery(e.Account, e.Attack().ID) {
 		return l.loadAttack(ctx, e, f)
@@ -109,7 +109,8 @@ func (f *facts) showAttack(e record.Event) {
 	}
 }
 
-// loadDrawing reads what else a card is made of that is about to be posted: what waits is read only if something newer than the event may.
+// loadDrawing reads what else a card is made of that is about to be posted: what waits is read only if something newer
+// than the event may.
 func (l loader) loadDrawing(ctx context.Context, e record.Event, f *facts) error {
 	if began := e.ID == record.CardDelivery(e.Account, e.Attack().ID); e.Kind == record.CardLost || began && (f.card.TS != "" || e.Revision() == f.shown.Revision) {
 		return nil
@@ -249,8 +250,9 @@ const (
 	cardAgain    = 500 * time.Millisecond
 )
 
-// awaitCard reads where the card of an attack is. For one that is on its way in another channel the event is handled again, for a little while
-// since the change or request was made; in the event's own channel none is, while the event is handled.
+// awaitCard reads where the card of an attack is. For one that is on its way in another channel the event is handled
+// again, for a little while since the change or request was made; in the event's own channel none is, while the event
+// is handled.
 func (l loader) awaitCard(ctx context.Context, e record.Event, f *facts) error {
 	if f.attack == "" {
 		return nil
@@ -269,7 +271,8 @@ func (l loader) awaitCard(ctx context.Context, e record.Event, f *facts) error {
 	return err
 }
 
-// lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.
+// lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the
+// attack isn't.
 func (l loader) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event, known bool, err error) {
 	state, known, err := l.cfg.Stores.Attacks.AttackState(ctx, account, attack)
 	return record.NewCardLost(account, state.Attack.Brief(), at, stands, l.cfg.Clocks.ServiceNow(account)), known, err

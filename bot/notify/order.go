@@ -20,7 +20,8 @@ type stale struct {
 	rests     bool // its edit failed a short while ago: others come first
 }
 
-// attention says how soon people miss newer figures on a card. The zero value is that of a card that this replica hasn't drawn yet.
+// attention says how soon people miss newer figures on a card. The zero value is that of a card that this replica
+// hasn't drawn yet.
 type attention struct {
 	touched  time.Time // when a person last did something about it, or it last rang; on the service's clock
 	open     bool      // it is unacknowledged, and gets through
@@ -79,8 +80,9 @@ func (a attention) rare(since, now time.Time) bool {
 	return !since.IsZero() && now.Sub(since) >= rareFrom && a.patience(since) >= rareFrom
 }
 
-// due orders stale cards: the earliest is drawn first. What a person did comes before what changes a headline, and that before figures. Among figures
-// those of a card that nobody acts on may wait longest; but they don't wait for ever, as what is more urgent could take every edit.
+// due orders stale cards: the earliest is drawn first. What a person did comes before what changes a headline, and that
+// before figures. Among figures those of a card that nobody acts on may wait longest; but they don't wait for ever, as
+// what is more urgent could take every edit.
 func (o stale) due() time.Time {
 	due := o.mark.Since
 	switch u := o.mark.Urgency; {

@@ -309,7 +309,8 @@ func TestPlansOfChanges(t *testing.T) {
 	}, record.ChangeSettled, record.MitigationEnding, record.EndOverdue, record.MitigationNotWorking, record.DeniedSourceReturned)
 }
 
-// A message that is kept true is posted once, edited when something new is to be shown, and followed by a message that mentions people.
+// A message that is kept true is posted once, edited when something new is to be shown, and followed by a message that
+// mentions people.
 func TestPlansOfMessagesThatAreKeptTrue(t *testing.T) {
 	t.Parallel()
 	at := record.Place{Channel: "C2", TS: "5.5"}

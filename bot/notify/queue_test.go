@@ -230,7 +230,8 @@ func picks(q *queue) *queued {
 	return q.take(q.lanes["C1"])
 }
 
-// Incidents are first, each a second after the one before; a storm's card that waited long enough goes ahead of those that are left.
+// Incidents are first, each a second after the one before; a storm's card that waited long enough goes ahead of those
+// that are left.
 func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -249,7 +250,8 @@ func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 	})
 }
 
-// An attack's card waits for its slot when it becomes known that the attack is an incident: that goes first, unless the card may be posted already.
+// An attack's card waits for its slot when it becomes known that the attack is an incident: that goes first, unless the
+// card may be posted already.
 func TestAnIncidentGoesAheadOfItsAttacksCard(t *testing.T) {
 	t.Parallel()
 	about := func(id string, kind record.EventKind) record.Event {
@@ -270,8 +272,8 @@ func TestAnIncidentGoesAheadOfItsAttacksCard(t *testing.T) {
 	require.Nil(t, picks(q), "the card waits for it")
 }
 
-// A card in doubt is as urgent as the reply that waits for it. It yields to what goes first, and not to what it would be
-// taken before again: that would go round for ever, and nothing more would be posted to the channel.
+// A card in doubt is as urgent as the reply that waits for it. It yields to what goes first, and not to what it would
+// be taken before again: that would go round for ever, and nothing more would be posted to the channel.
 func TestACardInDoubtYieldsOnlyToWhatGoesFirst(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_800_000_000, 0)

@@ -13,7 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// counted notes what is read of a change whose attack has a card. Each of these is a round trip; the details decode all changes of the account.
+// counted notes what is read of a change whose attack has a card. Each of these is a round trip; the details decode all
+// changes of the account.
 type counted struct {
 	outbox
 	reads []string
@@ -40,7 +41,8 @@ func (c *counted) BeginNotify(_ context.Context, _, _ string, now time.Time) (re
 
 func (c *counted) Redrawn(context.Context, string, string, record.RedrawMark) error { return nil }
 
-// A click makes a reply and redraws the card: the reply reads its own change alone, the card the account's changes once.
+// A click makes a reply and redraws the card: the reply reads its own change alone, the card the account's changes
+// once.
 func TestAReplyReadsOneChangeAndARedrawAllOnce(t *testing.T) {
 	t.Parallel()
 	attack := record.AttackID("acme", through.ID)

@@ -63,8 +63,8 @@ func (r *redrawQueue) redraw(ctx context.Context, o stale) (at record.Place, err
 		return at, err
 	}
 	if at = f.card; at.TS == "" || !f.known || f.shown.Rebuilt {
-		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was rebuilt only the attack's id is
-		// known until it is seen again: that must not wipe out what stands there.
+		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was rebuilt only the
+		// attack's id is known until it is seen again: that must not wipe out what stands there.
 		return at, r.done(ctx, o)
 	}
 	f.since = o.mark.Since
@@ -92,8 +92,8 @@ func former(marked string) (attack string, at record.Place, ok bool) {
 	return attack, record.ReadPlace(place), ok
 }
 
-// shrink makes one line of a card that has a successor, with a link to that one (chat.update). Its thread stays. For a rebuild from
-// Slack it is no card any more.
+// shrink makes one line of a card that has a successor, with a link to that one (chat.update). Its thread stays. For a
+// rebuild from Slack it is no card any more.
 func (r *redrawQueue) shrink(ctx context.Context, a Account, attack string, at record.Place, o stale) error {
 	line, err := r.notifier.read.successor(ctx, a, attack, at)
 	if err != nil {
@@ -107,14 +107,16 @@ func (r *redrawQueue) shrink(ctx context.Context, a Account, attack string, at r
 	return r.done(ctx, o)
 }
 
-// How long a card that was posted again stands at least where it can't be edited, either: each that is posted is one more to read.
+// How long a card that was posted again stands at least where it can't be edited, either: each that is posted is one
+// more to read.
 const (
 	repostEvery = 5 * time.Minute
 	repostActed = time.Minute // where a person waits to see what came of an action
 )
 
-// replace has a card posted again whose edit Slack refused for good: one that is gone, or that stands and can't be edited, unless only its figures
-// changed. wait is how long that is too early. A former card that can't become a link to its successor gets a reply with that link.
+// replace has a card posted again whose edit Slack refused for good: one that is gone, or that stands and can't be
+// edited, unless only its figures changed. wait is how long that is too early. A former card that can't become a link
+// to its successor gets a reply with that link.
 func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err error) (wait time.Duration, failed error) {
 	if !gone(err) || uneditable(err) && o.mark.Urgency.Figures() {
 		return 0, nil

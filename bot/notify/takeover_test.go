@@ -92,7 +92,8 @@ func (o *oneAttack) postedBefore(s *choosy, waits ...record.Event) {
 	s.show(inHistory{"C1", time.Now(), fmt.Sprintf(`{"ts":"1.9","bot_id":"B0OURS","metadata":{"event_type":"wafbot_card","event_payload":{"delivery":%q}}}`, firstPost)})
 }
 
-// Slack's history goes by another clock than the service: a card that was posted is found there, however far ahead the service's is.
+// Slack's history goes by another clock than the service: a card that was posted is found there, however far ahead the
+// service's is.
 func TestACardIsPostedOnceThoughTheServicesClockIsAhead(t *testing.T) {
 	t.Parallel()
 	owningWith(t, once(posts, ""), func(cfg *Config) {
@@ -107,7 +108,8 @@ func TestACardIsPostedOnceThoughTheServicesClockIsAhead(t *testing.T) {
 	})
 }
 
-// A replica posted a card, and died before it recorded that. The change that was made on it is more urgent, and belongs under it.
+// A replica posted a card, and died before it recorded that. The change that was made on it is more urgent, and belongs
+// under it.
 func TestAChangeIsSaidUnderTheCardOfADeadReplica(t *testing.T) {
 	t.Parallel()
 	box := newOneAttack(record.AttackState{Attack: through, Revision: 1, Notified: true, Channel: "C1"})
@@ -144,8 +146,9 @@ func (f forgetful) BeginCard(ctx context.Context, account, attack, delivery stri
 	return d, begun, err
 }
 
-// What is said of an attack goes under the card that was found, also where the store doesn't keep that. Each time it was
-// handled once more within itself, for ever: the channel got nothing else, and the process would have run out of stack.
+// What is said of an attack goes under the card that was found, also where the store doesn't keep that. Each time it
+// was handled once more within itself, for ever: the channel got nothing else, and the process would have run out of
+// stack.
 func TestWhatIsSaidUnderAFoundCardEnds(t *testing.T) {
 	t.Parallel()
 	box := newOneAttack(record.AttackState{Attack: incident(), Revision: 2, Notified: true, Channel: "C1"})
@@ -163,7 +166,8 @@ func TestWhatIsSaidUnderAFoundCardEnds(t *testing.T) {
 	})
 }
 
-// A replica posted a card, and died before it recorded that. The attack's incident has another channel: the card moves there, and leaves no card behind that isn't known.
+// A replica posted a card, and died before it recorded that. The attack's incident has another channel: the card moves
+// there, and leaves no card behind that isn't known.
 func TestTheCardOfADeadReplicaMoves(t *testing.T) {
 	t.Parallel()
 	became := record.Event{ID: "e1", Account: "acme", Kind: record.BecameIncident, Channel: "C2", At: now, Payload: changed(incident(), 2)}

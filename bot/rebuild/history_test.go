@@ -27,7 +27,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// archive is Slack's history: messages by channel, or by channel and thread. It answers without a network, so that a bubble's time passes.
+// archive is Slack's history: messages by channel, or by channel and thread. It answers without a network, so that a
+// bubble's time passes.
 type archive struct {
 	t       *testing.T
 	pages   map[string][][]map[string]any
@@ -237,7 +238,8 @@ func TestChannelsAreReadBeforeThreads(t *testing.T) {
 	require.Equal(t, "130 of 130 threads read; nothing is changed until all are", shown[len(shown)-1])
 }
 
-// Channels are read a second time for what a dying replica posted: a thread that shows then is read as far back as others.
+// Channels are read a second time for what a dying replica posted: a thread that shows then is read as far back as
+// others.
 func TestAThreadThatShowsLateIsReadWhole(t *testing.T) {
 	t.Parallel()
 	a := &archive{t: t, pages: map[string][][]map[string]any{}}
@@ -337,7 +339,8 @@ func TestReadHistoryGoesOnUntilSlackAnswers(t *testing.T) {
 	})
 }
 
-// A channel of which Slack gives the same pages again and again can't be read. It would be read, and held in memory, without end.
+// A channel of which Slack gives the same pages again and again can't be read. It would be read, and held in memory,
+// without end.
 func TestAChannelWithoutEndCantBeRead(t *testing.T) {
 	t.Parallel()
 	page := []map[string]any{posted("1.1", card.MetaCard, cardMeta())}

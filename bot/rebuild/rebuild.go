@@ -146,9 +146,9 @@ func (r *Rebuild) cards() store.Rebuilt {
 	return b
 }
 
-// Attack is the state of an attack that has nothing left but its card. What the card shows mentions people no second time:
-// the attack's hits are taken for as many as it can have shown. Revisions count on from the time, so that no delivery
-// id is ever used twice.
+// Attack is the state of an attack that has nothing left but its card. What the card shows mentions people no second
+// time: the attack's hits are taken for as many as it can have shown. Revisions count on from the time, so that no
+// delivery id is ever used twice.
 func Attack(card record.CardMetadata, at time.Time) record.AttackState {
 	s := record.AttackState{
 		Attack: apiclient.Attack{ID: card.AttackID}, ObservedAt: at, Revision: int(at.Unix()), Notified: true,

@@ -51,7 +51,8 @@ func patiently(end *httptest.Server) *slackconn.Client {
 	return slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: end.URL + "/api/", HTTP: &http.Client{}})
 }
 
-// Whatever an answer holds, a call reads a bounded part of it: at most 8 MiB, of user groups 32. The answer's 512 MB took 2 GB.
+// Whatever an answer holds, a call reads a bounded part of it: at most 8 MiB, of user groups 32. The answer's 512 MB
+// took 2 GB.
 func TestAnswersAreReadUpToABound(t *testing.T) {
 	full.Only(t)
 	end := httptest.NewServer(http.HandlerFunc(endless))

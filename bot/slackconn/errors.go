@@ -58,7 +58,8 @@ const (
 	Forbidden                      // the token may not do it
 )
 
-// Judge classifies an error of a call that posts or edits, and returns how long to wait. A 429 does not prove that nothing was posted.
+// Judge classifies an error of a call that posts or edits, and returns how long to wait. A 429 does not prove that
+// nothing was posted.
 func Judge(err error) (v Outcome, wait time.Duration) {
 	if held := (*heldError)(nil); errors.As(err, &held) {
 		return NotSent, held.limited.RetryAfter
@@ -100,8 +101,9 @@ func Judge(err error) (v Outcome, wait time.Duration) {
 	}
 }
 
-// Answered reports whether Slack is done with a request that failed: it answered, whatever the answer says. What a proxy answers for a Slack that
-// doesn't (502, 503, 504) is none: the request may have been passed on. Slack's own 503 can't be told from it.
+// Answered reports whether Slack is done with a request that failed: it answered, whatever the answer says. What a
+// proxy answers for a Slack that doesn't (502, 503, 504) is none: the request may have been passed on. Slack's own 503
+// can't be told from it.
 func Answered(err error) bool {
 	var status slack.StatusCodeError
 	if errors.As(err, &status) {

@@ -74,7 +74,8 @@ func TestRenewedLinksAreOpenedAtOnce(t *testing.T) {
 	})
 }
 
-// A token that Slack refuses for a minute from the start on is wrong; a shorter fault of Slack's isn't it, and neither is one where HTTP receives.
+// A token that Slack refuses for a minute from the start on is wrong; a shorter fault of Slack's isn't it, and neither
+// is one where HTTP receives.
 func TestARefusedTokenEndsReceiving(t *testing.T) {
 	for answer, words := range map[string]string{
 		"invalid_auth":           "slack refuses the app-level token: Slack doesn't know this token (invalid_auth); make an app token (xapp-…) with connections:write",
@@ -138,8 +139,8 @@ func (l *logged) Reset() {
 	l.text.Reset()
 }
 
-// Whatever Slack answers once there was a link, or answers at first for less than a minute: Slack is asked again every 30 s, the log says why once, and links are
-// back by themselves.
+// Whatever Slack answers once there was a link, or answers at first for less than a minute: Slack is asked again every
+// 30 s, the log says why once, and links are back by themselves.
 func TestNoAnswerEndsReceivingForGood(t *testing.T) {
 	for _, name := range refusals {
 		s := slacktest.New(t, "", func(*websocket.Conn, bool) {})

@@ -37,7 +37,8 @@ import (
 
 var abuseTimes = flag.Int("abuse.times", 1, "how many times as much of each abuse there is")
 
-// What an abuse may cost the bot at most, however much of it there is: far more than is measured, and far less than it took before there was a bound.
+// What an abuse may cost the bot at most, however much of it there is: far more than is measured, and far less than it
+// took before there was a bound.
 const (
 	mostMemoryMB = 600.0
 	mostLogMB    = 2.0
@@ -267,7 +268,8 @@ func (a *abused) clockAhead() {
 	a.environ = append(a.environ, wrongclock.Variable+"=0s:1h")
 }
 
-// askByTwoClocks sends what is signed at the right time, which is taken, and what is signed at that of the machine, which isn't.
+// askByTwoClocks sends what is signed at the right time, which is taken, and what is signed at that of the machine,
+// which isn't.
 func (a *abused) askByTwoClocks() {
 	for off, status := range map[time.Duration]int{0: http.StatusOK, time.Hour: http.StatusUnauthorized} {
 		a.atOnce(300*a.times, func(i int) {

@@ -17,9 +17,10 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// BenchmarkStuckDeny is a click on Deny whose call the service answers with 500, and wafbot is killed. As soon as it runs again, and the service is
-// well again, another user clicks ten times on other targets of the account: how long until each of these is answered, beside ten clicks after a
-// restart with nothing in hand, and how long until the first one is. A careless bot loses the first.
+// BenchmarkStuckDeny is a click on Deny whose call the service answers with 500, and wafbot is killed. As soon as it
+// runs again, and the service is well again, another user clicks ten times on other targets of the account: how long
+// until each of these is answered, beside ten clicks after a restart with nothing in hand, and how long until the first
+// one is. A careless bot loses the first.
 func BenchmarkStuckDeny(b *testing.B) {
 	var bot, careless stuck
 	sample(b, 3, func(int) {
@@ -106,8 +107,8 @@ func (s *stage) denied(b *testing.B, source string) (n int) {
 	return n
 }
 
-// BenchmarkClicksWhileChangesAreSlow is five clicks on five targets at once while the service takes half a second to answer a change: how long until
-// all are answered, as a ratio to that half second and to a careless bot.
+// BenchmarkClicksWhileChangesAreSlow is five clicks on five targets at once while the service takes half a second to
+// answer a change: how long until all are answered, as a ratio to that half second and to a careless bot.
 func BenchmarkClicksWhileChangesAreSlow(b *testing.B) {
 	const targets, takes = 5, 500 * time.Millisecond
 	s := newStage(b, unlimited())
@@ -134,8 +135,9 @@ func (s *stage) slowChanges(takes time.Duration) {
 	})
 }
 
-// BenchmarkUndoAtOnce is a patch that is undone as soon as it is accepted, when the service doesn't list it yet: its listings lag 2 s. How long until
-// the user is told that it was undone, and how many patches are left at the service all the same. A careless bot deletes what is listed, and leaves it.
+// BenchmarkUndoAtOnce is a patch that is undone as soon as it is accepted, when the service doesn't list it yet: its
+// listings lag 2 s. How long until the user is told that it was undone, and how many patches are left at the service
+// all the same. A careless bot deletes what is listed, and leaves it.
 func BenchmarkUndoAtOnce(b *testing.B) {
 	s := newStage(b, unlimited())
 	s.run(b, theBot)

@@ -136,7 +136,8 @@ func (p *page) press(path string) {
 
 const asked = `document.getElementById("confirm").open`
 
-// ask presses a button until its dialog is there: what moves under the mouse, as a new message comes, is pressed again, as a person would.
+// ask presses a button until its dialog is there: what moves under the mouse, as a new message comes, is pressed again,
+// as a person would.
 func (p *page) ask(path string) {
 	p.t.Helper()
 	for range 10 {

@@ -163,7 +163,8 @@ func optionChoices(options []grammar.Option, before []string, last string) (all 
 	return all, asked != "" || strings.HasPrefix(last, "-")
 }
 
-// lineChoices are what may follow a verb. They come from its description alone: no configuration is read and no one is asked, so that a key press costs nothing.
+// lineChoices are what may follow a verb. They come from its description alone: no configuration is read and no one is
+// asked, so that a key press costs nothing.
 func lineChoices(cmd *call.Command, before []string, last string) []choice {
 	options := options()
 	for _, flag := range cmd.Flags {

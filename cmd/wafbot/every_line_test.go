@@ -29,8 +29,8 @@ const (
 	deleteRule  = "POST /v1/objects/hint/delete"
 )
 
-// lineCase is a line of the grammar: who may, what it sends, says and records. In braces stand {ip}, {n} and {attack}: each time another one;
-// {change}, {rule}, {entry}: what the line before made.
+// lineCase is a line of the grammar: who may, what it sends, says and records. In braces stand {ip}, {n} and {attack}:
+// each time another one; {change}, {rule}, {entry}: what the line before made.
 type lineCase struct {
 	line   string
 	least  record.Role
@@ -176,7 +176,8 @@ type liner struct {
 	audited string         // the last entry of a line at the terminal that was not done
 }
 
-// surelyRecorded is how many refusals of a person are recorded and answered in any case, and not only counted; surelyAnswered is how many are of one with a role.
+// surelyRecorded is how many refusals of a person are recorded and answered in any case, and not only counted;
+// surelyAnswered is how many are of one with a role.
 const (
 	surelyRecorded = 3
 	surelyAnswered = 10
@@ -483,7 +484,8 @@ func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 	return got.out + got.err, trail + " "
 }
 
-// shell is the path of a configuration for the terminal, whose user has that role. What needs approval is written as in YAML.
+// shell is the path of a configuration for the terminal, whose user has that role. What needs approval is written as in
+// YAML.
 func (w *world) shell(approval string, role record.Role) string {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]

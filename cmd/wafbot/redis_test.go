@@ -75,7 +75,8 @@ func (m redisServer) does(t testing.TB, words ...string) {
 	require.Equal(t, "+OK\r\n", answer)
 }
 
-// losing puts a wire before the Redis that breaks instead of bringing the answer to a command, so many times. The command is carried out.
+// losing puts a wire before the Redis that breaks instead of bringing the answer to a command, so many times. The
+// command is carried out.
 func (m redisServer) losing(t testing.TB, command string, times int32) redisServer {
 	t.Helper()
 	upstream, err := url.Parse(m.url)

@@ -10,7 +10,8 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// People without a role write 80 lines of 35 kB to the bot: 4 MB of Redis have room for what comes of them, and for a card and a denial afterwards.
+// People without a role write 80 lines of 35 kB to the bot: 4 MB of Redis have room for what comes of them, and for a
+// card and a denial afterwards.
 func TestStrangersCannotFillRedis(t *testing.T) {
 	full.Only(t)
 	if testing.Short() {

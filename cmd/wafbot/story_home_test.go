@@ -91,7 +91,8 @@ func TestTheHomeTab(t *testing.T) {
 	})
 }
 
-// atThisHour has acme handed over at this very minute, so that it is late already when the bot starts; and globex so long ago that it is skipped.
+// atThisHour has acme handed over at this very minute, so that it is late already when the bot starts; and globex so
+// long ago that it is skipped.
 func atThisHour(w *world) {
 	cfg, err := demoConfig(w.World)
 	require.NoError(w.t, err)

@@ -20,7 +20,8 @@ func requireHarmlessPrint(t *testing.T, printed, what string) {
 	require.NoError(t, hostiletext.Lines(printed, hostiletext.Plain), what)
 }
 
-// What strangers wrote stands in what the terminal and the HTTP pages show, in forms and in the Home tab, and does nothing there.
+// What strangers wrote stands in what the terminal and the HTTP pages show, in forms and in the Home tab, and does
+// nothing there.
 func TestHostileTextAtTheOtherDoors(t *testing.T) {
 	full.Only(t)
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
@@ -76,8 +77,8 @@ func (w *world) requirePrinted(t *testing.T, args ...string) {
 	require.True(t, json.Valid([]byte(programs.out)), "%s --json: %s", args, programs.out)
 }
 
-// What Slack refuses in an attacker's words is logged, and shown on the HTTP pages, without doing anything; and so is what people write into forms,
-// with what is wrong about it.
+// What Slack refuses in an attacker's words is logged, and shown on the HTTP pages, without doing anything; and so is
+// what people write into forms, with what is wrong about it.
 func TestHostileRefusalsAndForms(t *testing.T) {
 	full.Only(t)
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
@@ -107,8 +108,8 @@ func TestHostileRefusalsAndForms(t *testing.T) {
 	})
 }
 
-// requireHarmlessStrings holds each text in a JSON value to the oracle, but for a view's private_metadata: nobody sees it, and it holds
-// what was typed as it was typed.
+// requireHarmlessStrings holds each text in a JSON value to the oracle, but for a view's private_metadata: nobody sees
+// it, and it holds what was typed as it was typed.
 func requireHarmlessStrings(t *testing.T, doc any) {
 	t.Helper()
 	switch d := doc.(type) {

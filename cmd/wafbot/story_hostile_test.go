@@ -18,8 +18,8 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// requireHarmless holds all that was said to Slack, and each line of the log and of the audit trail, to the corpus' oracle. Slack's limits and
-// schemas the emulated workspace holds it to.
+// requireHarmless holds all that was said to Slack, and each line of the log and of the audit trail, to the corpus'
+// oracle. Slack's limits and schemas the emulated workspace holds it to.
 func (w *world) requireHarmless() {
 	w.t.Helper()
 	for _, call := range w.Slack.Calls() {
@@ -55,7 +55,8 @@ func hostileEverywhere(w *world) {
 // special are the characters that mean something in a regular expression of the service.
 var special = regexp.MustCompile(`[\\^$.|?*+()\[\]{}~&]`)
 
-// hostileService writes the corpus into every field of attacks, and of entries and rules of others, and waits for a card of each attack.
+// hostileService writes the corpus into every field of attacks, and of entries and rules of others, and waits for a
+// card of each attack.
 func (w *world) hostileService() {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
@@ -96,8 +97,9 @@ func typedSample(sample hostiletext.Sample) string {
 	return text
 }
 
-// Attackers write the corpus into every field of a record, other authors into their entries, people into their names, lines and notes, and the service
-// into its refusals: the bot posts, answers, logs and audits it, and nothing of it does anything.
+// Attackers write the corpus into every field of a record, other authors into their entries, people into their names,
+// lines and notes, and the service into its refusals: the bot posts, answers, logs and audits it, and nothing of it
+// does anything.
 func TestHostileTextEverywhere(t *testing.T) {
 	full.Only(t)
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {

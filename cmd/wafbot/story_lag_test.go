@@ -46,7 +46,8 @@ func TestUndoAtOnceWhileListingsLag(t *testing.T) {
 	})
 }
 
-// A patch whose answer was lost could be made twice: wafbot waits until the listing shows it, and says since when it isn't confirmed.
+// A patch whose answer was lost could be made twice: wafbot waits until the listing shows it, and says since when it
+// isn't confirmed.
 func TestAPatchIsVerifiedWhileListingsLag(t *testing.T) {
 	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
 		w.attack(injection())

@@ -129,7 +129,8 @@ func TestWhatAsksForNothing(t *testing.T) {
 	})
 }
 
-// A replica starts while Slack doesn't say who wafbot is. A mention is acknowledged in time and kept as any line is: its event says whom it names.
+// A replica starts while Slack doesn't say who wafbot is. A mention is acknowledged in time and kept as any line is:
+// its event says whom it names.
 func TestAMentionWhileAuthTestHangs(t *testing.T) {
 	hangs := func(w *world) {
 		w.rough = true

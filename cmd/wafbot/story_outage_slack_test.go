@@ -19,7 +19,8 @@ func briefly(w *world) {
 	w.cfg.Accounts[0].OngoingFor = 2 * time.Second
 }
 
-// While Slack is away much happens; what comes afterwards is one card an attack, incidents first, with the newest figures.
+// While Slack is away much happens; what comes afterwards is one card an attack, incidents first, with the newest
+// figures.
 func TestSlackIsAwayForAWhile(t *testing.T) {
 	t.Parallel()
 	for _, kind := range full.Some(2, []string{"500", "500_posted", "ratelimited", "token_revoked"}) {
@@ -88,7 +89,8 @@ func TestSlackIsAwayWhileACardIsThere(t *testing.T) {
 	})
 }
 
-// With Slack away every line works at the terminal, with the same roles, guards, second person and audit; the cards catch up.
+// With Slack away every line works at the terminal, with the same roles, guards, second person and audit; the cards
+// catch up.
 func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
 	name := osActor().Name
 	prepare := func(w *world) {

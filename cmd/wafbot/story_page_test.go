@@ -114,7 +114,8 @@ func TestThePagerIsCalled(t *testing.T) {
 	})
 }
 
-// A person acknowledges and falls asleep. As long as the attack gets through, that silences the pager for a time and not for good.
+// A person acknowledges and falls asleep. As long as the attack gets through, that silences the pager for a time and
+// not for good.
 func TestAnAcknowledgementLapses(t *testing.T) {
 	called := func(w *world) {
 		w.hook = newHook(w.t)
@@ -140,7 +141,8 @@ func TestAnAcknowledgementLapses(t *testing.T) {
 	})
 }
 
-// The page of an attack is unanswered, perhaps because its pager only files a ticket: the incident's pager is called, even if the other one is down.
+// The page of an attack is unanswered, perhaps because its pager only files a ticket: the incident's pager is called,
+// even if the other one is down.
 func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 	t.Parallel()
 	for _, away := range []bool{false, true} {
@@ -231,8 +233,8 @@ func TestAPagerThatIsAway(t *testing.T) {
 	require.Contains(t, metrics, `wafbot_pager_calls_total{account="acme",outcome="failed"}`)
 }
 
-// The time counts from the finding of an attack, not from Slack's taking its card: otherwise an outage of Slack would delay the page. Another replica
-// resolves the page that this one made, because the attack was acknowledged meanwhile.
+// The time counts from the finding of an attack, not from Slack's taking its card: otherwise an outage of Slack would
+// delay the page. Another replica resolves the page that this one made, because the attack was acknowledged meanwhile.
 func TestThePagerIsCalledThoughSlackIsAway(t *testing.T) {
 	t.Parallel()
 	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)

@@ -15,8 +15,8 @@ func withConsole(w *world) {
 	w.cfg.Accounts[0].ConsoleURL = "https://console.example.com/attacks"
 }
 
-// The token is revoked under the running bot. The channel has one notice, with what to do by hand, which says more as more is refused, and
-// one message when it is over; a restart in between changes nothing of that.
+// The token is revoked under the running bot. The channel has one notice, with what to do by hand, which says more as
+// more is refused, and one message when it is over; a restart in between changes nothing of that.
 func TestTheTokenIsRevoked(t *testing.T) {
 	story(t, withConsole, func(t *testing.T, w *world) {
 		w.attack(injection())

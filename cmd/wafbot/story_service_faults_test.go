@@ -49,7 +49,8 @@ func TestTheServiceRefusesADenial(t *testing.T) {
 	}
 }
 
-// However it was asked, who asked is answered once and called once: under the card of the attack that it was for, else in the channel.
+// However it was asked, who asked is answered once and called once: under the card of the attack that it was for, else
+// in the channel.
 func TestAFailureMentionsItsAuthorOnce(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())

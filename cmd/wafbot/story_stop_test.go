@@ -28,7 +28,8 @@ type noters struct {
 	why   []string // of the lost ones
 }
 
-// mayWait is how many of a person's notes may wait before the writers do: of more than 64 the bot says that it doesn't take them.
+// mayWait is how many of a person's notes may wait before the writers do: of more than 64 the bot says that it doesn't
+// take them.
 const mayWait = 48
 
 // Pauses of writers. In a long story unhurried ones don't write as many notes as its attacks keep, a hundred each.
@@ -176,7 +177,8 @@ func TestLinksOpenedWithoutRedis(t *testing.T) {
 	}, patience, 100*time.Millisecond, "both are counted")
 }
 
-// A rolling update: each of two replicas is stopped in turn, and a new one starts in its place, while attacks come and people act.
+// A rolling update: each of two replicas is stopped in turn, and a new one starts in its place, while attacks come and
+// people act.
 func TestARollingUpdate(t *testing.T) {
 	both := func(w *world) {
 		cfg, err := demoConfig(w.World)

@@ -36,7 +36,8 @@ func (w *world) regroup(users ...string) {
 	w.until("events of the group", func() bool { return w.journal.count("people invalidated") >= heard+2 })
 }
 
-// Two replicas run, and Slack informs one of them who joined and who left: the other one knows at the next click, on a card that was drawn before.
+// Two replicas run, and Slack informs one of them who joined and who left: the other one knows at the next click, on a
+// card that was drawn before.
 func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 	storyOver(t, eitherWay(), byGroup, func(t *testing.T, w *world) {
 		first := w.stop
@@ -73,8 +74,8 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 	})
 }
 
-// What is the owner's is never denied: by the configuration, by a file that changes under the running bot, or by an admin's word; live, and when
-// only shown what would be sent.
+// What is the owner's is never denied: by the configuration, by a file that changes under the running bot, or by an
+// admin's word; live, and when only shown what would be sent.
 func TestOwnCDNIsNeverDenied(t *testing.T) {
 	for _, changes := range []string{config.ChangesDryRun, config.ChangesOn} {
 		t.Run(changes, func(t *testing.T) {
@@ -147,7 +148,8 @@ func ownCDN(t *testing.T, w *world) {
 	w.card("critical incident", "/lab/hole", "203.0.113.65 = pen test")
 }
 
-// A source in many attacks on many applications is named before the click: on the card, in the dialog of its button, and to who types.
+// A source in many attacks on many applications is named before the click: on the card, in the dialog of its button,
+// and to who types.
 func TestASharedSourceIsNamed(t *testing.T) {
 	busy := func(w *world) {
 		w.cfg.Accounts[0].Storm.Over = 100 // each has its card

@@ -23,7 +23,8 @@ func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack)
 	}, err
 }
 
-// brokenSources says what is wrong with the files of sources, by the name of the source; of an account's own after the account's name.
+// brokenSources says what is wrong with the files of sources, by the name of the source; of an account's own after the
+// account's name.
 func (a *app) brokenSources() map[string]string {
 	broken := a.sources.Broken()
 	for name, t := range a.tenants {
@@ -51,7 +52,8 @@ func (a *app) routed(ctx context.Context, account, id string) (s routing.State, 
 	return s, err
 }
 
-// StillTrying implements commands.Watch: only the poller of an account that this replica owns knows which attacks go on.
+// StillTrying implements commands.Watch: only the poller of an account that this replica owns knows which attacks go
+// on.
 func (a *app) StillTrying(account string, addresses []netip.Addr) bool {
 	p := a.tenants[account].poller
 	return p != nil && p.StillTrying(addresses)

@@ -9,14 +9,15 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// settleFor is how long a message of a dying replica can still arrive at Slack: as long as its lease, and its last request, last.
+// settleFor is how long a message of a dying replica can still arrive at Slack: as long as its lease, and its last
+// request, last.
 const settleFor = 14 * time.Second
 
 // rebuildTimeout is how long a terminal waits for Slack and Redis. A running bot waits longer.
 const rebuildTimeout = 2 * time.Minute
 
-// rebuildFor rebuilds the state of the accounts that a line at the terminal may change, and says so to a person, who waits. If it fails, the
-// line itself is refused with the reason.
+// rebuildFor rebuilds the state of the accounts that a line at the terminal may change, and says so to a person, who
+// waits. If it fails, the line itself is refused with the reason.
 func (a *app) rebuildFor(ctx context.Context, line record.Line, t terminal) {
 	ctx, cancel := context.WithTimeout(ctx, rebuildTimeout)
 	defer cancel()
@@ -51,8 +52,8 @@ func (a *app) beginRebuild(ctx context.Context, account string) (*rebuild.Rebuil
 	})
 }
 
-// posts reports whether the account's changes are posted to Slack. A terminal can do without: then there is nothing to rebuild from, and what it
-// saves is kept when a replica rebuilds.
+// posts reports whether the account's changes are posted to Slack. A terminal can do without: then there is nothing to
+// rebuild from, and what it saves is kept when a replica rebuilds.
 func (a *app) posts(account string) bool {
 	return a.cfg.Slack.BotToken != "" && a.tenants[account].Channel != ""
 }

@@ -51,7 +51,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// patience is how long a story waits for something before it says that it never came, and Slack for the bot: a busy machine takes long.
+// patience is how long a story waits for something before it says that it never came, and Slack for the bot: a busy
+// machine takes long.
 const patience = 2 * time.Minute
 
 // settled is how long a story waits before an emptied store is rebuilt: what was sent arrives sooner here.
@@ -98,8 +99,8 @@ func eitherWay() []workspace.Ingress {
 }
 
 // storyOver plays over some ways only: the last with a real Redis, unless the round is a short one, the others with an
-// embedded one. One way needs no test of its own: a test within a test starts only when all that wait on the floor above
-// have started.
+// embedded one. One way needs no test of its own: a test within a test starts only when all that wait on the floor
+// above have started.
 func storyOver(t *testing.T, ways []workspace.Ingress, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()

@@ -16,7 +16,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Advice is what would help against an attack or storm: the buttons, the fastest first, and in words why others are missing.
+// Advice is what would help against an attack or storm: the buttons, the fastest first, and in words why others are
+// missing.
 type Advice struct {
 	Suggestions []call.Suggestion
 	Notes       []text.Text
@@ -116,7 +117,8 @@ func undeniable(s call.Situation, source apiclient.Source) text.Text {
 	return nil
 }
 
-// deniedAlready says by whose entry the busiest source is denied, if it isn't a change's, of which the card has a line, or what the card begins with.
+// deniedAlready says by whose entry the busiest source is denied, if it isn't a change's, of which the card has a line,
+// or what the card begins with.
 func deniedAlready(s call.Situation) text.Text {
 	top, ok := topSource(s)
 	if !ok || onList(s, apiclient.ListAllow, top) || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, top) }) {
@@ -188,7 +190,8 @@ func ownInForce(s call.Situation, such func(record.Change) bool) bool {
 
 var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "api_abuse", "bot"}
 
-// LooksClean reports whether the requests of an attack of that type look clean one by one, so that blocking mode stops none of them.
+// LooksClean reports whether the requests of an attack of that type look clean one by one, so that blocking mode stops
+// none of them.
 func LooksClean(attackType string) bool { return slices.Contains(behavioural, attackType) }
 
 func denyFor(s call.Situation) time.Duration  { return change.Denying.Lasts(s.Policy) }

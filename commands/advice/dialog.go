@@ -14,7 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Which sentence of a dialog is left out first where there is no room for all: the last of these. What the button does is never left out.
+// Which sentence of a dialog is left out first where there is no room for all: the last of these. What the button does
+// is never left out.
 const (
 	crowd = iota + 1 // whom else it may hit
 	figures
@@ -32,7 +33,8 @@ func dialog(all ...call.Sentence) call.Dialog {
 	return slices.DeleteFunc(all, func(s call.Sentence) bool { return s.Text == "" })
 }
 
-// denyButton denies one source. Slack opens its dialog before wafbot hears of the click, so all that matters stands there.
+// denyButton denies one source. Slack opens its dialog before wafbot hears of the click, so all that matters stands
+// there.
 func denyButton(s call.Situation, source through) call.Suggestion {
 	label := "Deny " + source.IP.String()
 	if text.Length(label) >= maxLabel { // its dialog's title has room for one more

@@ -115,7 +115,8 @@ func ownChanges(s call.Situation) []record.Change {
 	})
 }
 
-// UndoAll is the one button that undoes what was done for an attack: its form has all of it ticked. None where nothing is in force.
+// UndoAll is the one button that undoes what was done for an attack: its form has all of it ticked. None where nothing
+// is in force.
 func UndoAll(s call.Situation) []call.Suggestion {
 	var ids []string
 	for _, ch := range slices.Backward(ownChanges(s)) {
@@ -137,7 +138,8 @@ func Triage(s call.Situation) []call.Suggestion {
 	}
 }
 
-// blockable is the path that an attack is on; of a storm the one that most of it goes to, with its host. ok reports whether a line can name it.
+// blockable is the path that an attack is on; of a storm the one that most of it goes to, with its host. ok reports
+// whether a line can name it.
 func blockable(s call.Situation) (method, host, path string, ok bool) {
 	if s.Storm != nil {
 		method, path, ok = stormPlace(s)
@@ -147,5 +149,6 @@ func blockable(s call.Situation) (method, host, path string, ok bool) {
 	return s.Attack.Method, s.Attack.Domain, s.Attack.Path, why.Scope == "" && namesMethod(s.Attack.Method)
 }
 
-// namesMethod reports whether a line can name a method: it takes FOREVER, which attackers may write, for a length of time.
+// namesMethod reports whether a line can name a method: it takes FOREVER, which attackers may write, for a length of
+// time.
 func namesMethod(method string) bool { return method != "" && !grammar.IsDuration(method) }

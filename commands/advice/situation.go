@@ -11,7 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// topSource is the busiest source that the service lists; of a storm the one behind most of it, with its hits as far as they are known.
+// topSource is the busiest source that the service lists; of a storm the one behind most of it, with its hits as far as
+// they are known.
 func topSource(s call.Situation) (apiclient.Source, bool) {
 	if s.Storm == nil {
 		return call.TopSource(s.Attack)
@@ -22,7 +23,8 @@ func topSource(s call.Situation) (apiclient.Source, bool) {
 	return apiclient.Source{IP: s.Storm.Source, Country: s.Storm.Country}, s.Storm.Source.IsValid()
 }
 
-// listedEntry is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
+// listedEntry is the entry that holds for a source of the attack on its application, if there is one; where names that,
+// unless the entry holds everywhere.
 func listedEntry(s call.Situation, list string, source apiclient.Source) (e *apiclient.IPRule, where string) {
 	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool { return e.List == list && holds(s, e, source) })
 	if i < 0 {
@@ -34,7 +36,8 @@ func listedEntry(s call.Situation, list string, source apiclient.Source) (e *api
 	return &s.Entries[i], where
 }
 
-// WatchedOnly reports whether the nodes of the attack's application, or of all that a storm is on, only watch, so that nothing stops it there.
+// WatchedOnly reports whether the nodes of the attack's application, or of all that a storm is on, only watch, so that
+// nothing stops it there.
 func WatchedOnly(s call.Situation) bool {
 	watched := func(app int64) bool { return s.Account.Applications[int(app)].CannotBlock() }
 	if s.Storm == nil {
@@ -48,8 +51,8 @@ func WatchedOnly(s call.Situation) bool {
 	return len(s.Storm.Apps) > 0
 }
 
-// deniedSources finds the attack's sources that must never be denied and are, by an entry that wafbot didn't make: it may shut customers out, which
-// matters more than the attack. Each entry has a button that takes it off.
+// deniedSources finds the attack's sources that must never be denied and are, by an entry that wafbot didn't make: it
+// may shut customers out, which matters more than the attack. Each entry has a button that takes it off.
 func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion) {
 	sources := s.Attack.Sources
 	if top, ok := topSource(s); ok {

@@ -13,7 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// through is a source that nothing denies, with its hits since the last change against the attack: all of them, where there was none.
+// through is a source that nothing denies, with its hits since the last change against the attack: all of them, where
+// there was none.
 type through struct {
 	apiclient.Source
 
@@ -24,7 +25,8 @@ func (t through) share() (percent int, known bool) {
 	return describe.Share(t.Source, apiclient.Attack{Hits: t.of})
 }
 
-// Leak is what gets through: the busiest source that nothing denies, with its hits since the last change against the attack, or all where there was none.
+// Leak is what gets through: the busiest source that nothing denies, with its hits since the last change against the
+// attack, or all where there was none.
 type Leak struct {
 	Source apiclient.Source
 	Of     apiclient.Figure // hits of all sources that nothing denies, since then
@@ -64,7 +66,8 @@ func uncovered(s call.Situation) (all []through) {
 	return all
 }
 
-// lastObserved is the attack as it was seen when the newest change in force against it was made; zero where there is none, or that isn't known.
+// lastObserved is the attack as it was seen when the newest change in force against it was made; zero where there is
+// none, or that isn't known.
 func lastObserved(s call.Situation) (then apiclient.Attack, at time.Time) {
 	for _, ch := range s.Changes {
 		if ch.InForce(s.Now) && ch.Observed != nil && ch.At.After(at) && !efficacy.Gone(s, ch) {
@@ -74,7 +77,8 @@ func lastObserved(s call.Situation) (then apiclient.Attack, at time.Time) {
 	return then, at
 }
 
-// hitsThen is how many hits a source had sent, at most: one that was not listed then had no more than each of those that were.
+// hitsThen is how many hits a source had sent, at most: one that was not listed then had no more than each of those
+// that were.
 func hitsThen(then apiclient.Attack, source apiclient.Source) apiclient.Figure {
 	i := slices.IndexFunc(then.Sources, func(s apiclient.Source) bool { return s.IP == source.IP })
 	switch {
@@ -100,8 +104,8 @@ func since(before, now apiclient.Figure) apiclient.Figure {
 	return now
 }
 
-// covered reports whether a denial holds for the source on the attack's application, whoever made it: also one that doesn't work, for another would do no
-// more. The allowlist wins over all.
+// covered reports whether a denial holds for the source on the attack's application, whoever made it: also one that
+// doesn't work, for another would do no more. The allowlist wins over all.
 func covered(s call.Situation, source apiclient.Source) bool {
 	return !onList(s, apiclient.ListAllow, source) && (onList(s, apiclient.ListDeny, source) || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, source) }))
 }
@@ -140,7 +144,8 @@ func allowlisted(s call.Situation) bool {
 	return len(a.Sources) > 0 && efficacy.AllListed(a) && !slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return !onList(s, apiclient.ListAllow, source) })
 }
 
-// stoppedForAll reports whether a patch or mode is seen to stop the attack, whatever its source and whoever made it. Of a mode of others nothing is seen.
+// stoppedForAll reports whether a patch or mode is seen to stop the attack, whatever its source and whoever made it. Of
+// a mode of others nothing is seen.
 func stoppedForAll(s call.Situation) bool {
 	own := func(ch record.Change) bool {
 		return s.Efficacy[ch.ID].Finding == record.Working && (ch.Line.Name == "patch" || ch.Line.Name == "mode")

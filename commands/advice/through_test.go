@@ -17,7 +17,8 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// hits are an attack's sources 198.51.100.1, .2, … with so many hits each; listed is how many of them the service lists.
+// hits are an attack's sources 198.51.100.1, .2, … with so many hits each; listed is how many of them the service
+// lists.
 func hits(listed int, n ...int64) apiclient.Attack {
 	a := apiclient.Attack{ID: "x:1", Type: "sqli", App: apiclient.Known(4), BlockStatus: "monitored", Hits: apiclient.Known(0), SourceCount: apiclient.Known(int64(len(n))), First: noon, Last: noon.Add(9 * time.Minute)}
 	for i, hits := range n {

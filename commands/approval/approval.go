@@ -1,4 +1,5 @@
-// Package approval says who may do what: roles, sources that are never denied, what needs approval, requests and their override.
+// Package approval says who may do what: roles, sources that are never denied, what needs approval, requests and their
+// override.
 package approval
 
 import (
@@ -21,8 +22,8 @@ func ChangeID(c *call.Call, p call.Plan, i int) string {
 	return record.ChangeID(c.Account.Name, c.ID, cmp.Or(p.Part, strconv.Itoa(i)))
 }
 
-// DueAt is when wafbot has to check the request by itself: when the asker may override, when its time is over, or when it must have been
-// carried out; zero for never.
+// DueAt is when wafbot has to check the request by itself: when the asker may override, when its time is over, or when
+// it must have been carried out; zero for never.
 func DueAt(r record.ApprovalRequest) time.Time {
 	switch {
 	case r.InHand():

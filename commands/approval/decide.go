@@ -73,7 +73,8 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	return RequireRole(c, approverRole(c, q.Asker, q.Role))
 }
 
-// approverRole is the role that an approver needs for what takes at least that one: where it isn't known who asks at the terminal, any responder might be that person.
+// approverRole is the role that an approver needs for what takes at least that one: where it isn't known who asks at
+// the terminal, any responder might be that person.
 func approverRole(c *call.Call, asker record.Actor, least record.Role) record.Role {
 	if _, slack := policy.TerminalUser(c.Account.Policy, asker); asker.Via == record.ViaCLI && slack == "" {
 		return record.Admin
@@ -92,8 +93,8 @@ func Decide(c *call.Call, q *record.ApprovalRequest, state record.RequestState, 
 	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, new(c.Actor), c.Now, c.ID, why
 }
 
-// DecidedBefore reports whether this very delivery decided the request so before, or another did of which the outcome isn't known: who comes second
-// waits for what the first one claimed, or goes on with it where that was cut short.
+// DecidedBefore reports whether this very delivery decided the request so before, or another did of which the outcome
+// isn't known: who comes second waits for what the first one claimed, or goes on with it where that was cut short.
 func DecidedBefore(c *call.Call, q record.ApprovalRequest, as record.RequestState) bool {
 	return q.State == as && (q.Delivery == c.ID || q.InHand())
 }

@@ -40,7 +40,8 @@ func GuardSource(c *call.Call, t grammar.Target) error {
 	return nil
 }
 
-// GuardWidth refuses what is wider than the service takes; what is wider than one person may decide on needs a second one.
+// GuardWidth refuses what is wider than the service takes; what is wider than one person may decide on needs a second
+// one.
 func GuardWidth(c *call.Call, t grammar.Target) error {
 	p := c.Policy
 	if t.Kind != apiclient.KindRange {
@@ -75,7 +76,8 @@ func GuardDuration(c *call.Call, d time.Duration) error {
 	return nil
 }
 
-// GuardProtecting refuses what is so wide that hardly anything could be denied any more, and asks about what is merely wide.
+// GuardProtecting refuses what is so wide that hardly anything could be denied any more, and asks about what is merely
+// wide.
 func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 	p := call.Plan{Line: c.Line, Does: "Protect " + describe.Targets(targets)}
 	for _, t := range targets {

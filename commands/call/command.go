@@ -12,8 +12,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Command is one verb. It reads, plans or writes: what plans, the Runner carries out, so that nothing else ever changes the service;
-// what writes changes the store only, as the owner of an attack.
+// Command is one verb. It reads, plans or writes: what plans, the Runner carries out, so that nothing else ever changes
+// the service; what writes changes the store only, as the owner of an attack.
 type Command struct {
 	Name    string
 	Aliases []string
@@ -39,7 +39,8 @@ type Command struct {
 	Missing func(l record.Line) bool
 	// Form changes the form that the description of the arguments makes; nil: that one is good.
 	Form func(c *Call, f *Form)
-	// Changes says whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or Write.
+	// Changes says whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or
+	// Write.
 	Changes func(l record.Line) bool
 	// Decide decides an approval request; the Runner carries out what was approved.
 	Decide func(c *Call) (Decision, error)
@@ -112,7 +113,8 @@ type Decision struct {
 	Begun   bool        // decided by this very delivery before, or cut short
 }
 
-// Saves is what a command wants written to the store. The Runner writes it on the condition that nobody else wrote since.
+// Saves is what a command wants written to the store. The Runner writes it on the condition that nobody else wrote
+// since.
 type Saves struct {
 	Triage    map[string]record.Triage // by attack
 	Mutes     *Replacement[record.Mute]

@@ -17,8 +17,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How long wafbot waits after a change that could not be ended; how long before its end it checks one, unless that is short; and how often it
-// checks until then, as a part of that time.
+// How long wafbot waits after a change that could not be ended; how long before its end it checks one, unless that is
+// short; and how often it checks until then, as a part of that time.
 const (
 	RetryEvery = time.Minute
 	leadTime   = 15 * time.Minute
@@ -28,8 +28,9 @@ const (
 // leadOf is how long before its end wafbot checks a change: a quarter of its time, where that is less than an hour.
 func leadOf(c record.Change) time.Duration { return min(leadTime, c.Until.Sub(c.At)/4) }
 
-// CheckAt is when wafbot has to check the change by itself: to settle one that was begun and cut short, to prolong it, to ask about it, to end it, to show that it has ended, or to verify what
-// it deleted or which mode it left; zero for never. Which of these it is follows from what is known by then.
+// CheckAt is when wafbot has to check the change by itself: to settle one that was begun and cut short, to prolong it,
+// to ask about it, to end it, to show that it has ended, or to verify what it deleted or which mode it left; zero for
+// never. Which of these it is follows from what is known by then.
 func CheckAt(c record.Change) time.Time {
 	switch {
 	case c.State == record.StateBegun:
@@ -65,7 +66,8 @@ func deletedAt(c record.Change) (last time.Time) {
 	return last
 }
 
-// VerifiesDeletion reports whether the listings must show by now which entries the change deleted: the service's answer does not tell.
+// VerifiesDeletion reports whether the listings must show by now which entries the change deleted: the service's answer
+// does not tell.
 func VerifiesDeletion(c record.Change, now time.Time) bool {
 	at := deletedAt(c)
 	return !at.IsZero() && now.Sub(at) >= efficacy.ListedWithin
@@ -108,8 +110,8 @@ func DueLine(a *config.Account, ch record.Change, now time.Time) text.Text {
 	return text.New(what, " at ", ch.Until, ": ", text.Bold("NOT done"))
 }
 
-// DueMeanwhile are the changes that wafbot has to end within the next half day and can't, what comes first first. What was tried already is among
-// what was refused.
+// DueMeanwhile are the changes that wafbot has to end within the next half day and can't, what comes first first. What
+// was tried already is among what was refused.
 func DueMeanwhile(t record.PermissionLoss, changes []record.Change, now time.Time) []record.Change {
 	due := slices.DeleteFunc(slices.Clone(changes), func(ch record.Change) bool {
 		tried := slices.ContainsFunc(t.Refused, func(r record.RefusedChange) bool { return r.Ends == ch.ID })
@@ -133,8 +135,8 @@ func PermissionFix(t record.PermissionLoss) text.Text {
 	return text.New("wafbot's token may not ", text.Join(may, ", nor "), ": an admin of the service can give its user a role that may. Nothing needs a restart")
 }
 
-// NotEnded is what came of trying to end a change that is over. People are notified once that its end is overdue, and not where the notice of lost permission says it,
-// nor when the store was away for a moment.
+// NotEnded is what came of trying to end a change that is over. People are notified once that its end is overdue, and
+// not where the notice of lost permission says it, nor when the store was away for a moment.
 func NotEnded(ch record.Change, err error, now time.Time, permissionLost bool) record.DueDecision {
 	l := record.DueDecision{Change: ch}
 	switch {
@@ -176,8 +178,8 @@ func EndedLateLine(ch record.Change) text.Text {
 	return text.Lead("Done after all", ", due at ", ch.Late.Due, ": ", describe.Change(ch, nil))
 }
 
-// EndingLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by itself. When people can't be asked
-// before it has ended, they say that it has.
+// EndingLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by
+// itself. When people can't be asked before it has ended, they say that it has.
 func EndingLines(ch record.Change, now time.Time) []text.Text {
 	if !now.Before(ch.Until) {
 		return []text.Text{text.Lead(ch.Does, " ended at ", ch.Until, " while the attack went on"), text.New("The question could not be posted before: nothing of it holds any more")}
@@ -193,7 +195,8 @@ func EndingLines(ch record.Change, now time.Time) []text.Text {
 	return []text.Text{text.Lead(ch.Does, " ends at ", ch.Until, " and the attack goes on"), why}
 }
 
-// RenewalLength is by how much wafbot prolongs the change while its source still tries: by its own length, as far as it may; 0: not at all.
+// RenewalLength is by how much wafbot prolongs the change while its source still tries: by its own length, as far as it
+// may; 0: not at all.
 func RenewalLength(c record.Change) time.Duration {
 	length, err := grammar.ParseDuration(c.Line.Keys["for"])
 	if err != nil || length == grammar.Never {

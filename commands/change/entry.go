@@ -122,7 +122,8 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 	return p, nil
 }
 
-// warnShort says that an entry may hold longer than it is to: it asks where the person said how long, and notes it where the configuration does.
+// warnShort says that an entry may hold longer than it is to: it asks where the person said how long, and notes it
+// where the configuration does.
 func warnShort(c *call.Call, p *call.Plan, length time.Duration) {
 	words := describe.ShortEntry(length)
 	switch {
@@ -136,7 +137,8 @@ func warnShort(c *call.Call, p *call.Plan, length time.Duration) {
 	}
 }
 
-// WarnCannotBlock warns of what stops nothing where it is meant to: on these applications, or on the attack's where it is for all.
+// WarnCannotBlock warns of what stops nothing where it is meant to: on these applications, or on the attack's where it
+// is for all.
 func WarnCannotBlock(c *call.Call, p *call.Plan, apps []int) {
 	if call.Everywhere(apps) {
 		if c.Attack == nil || !c.Attack.App.Known {
@@ -215,7 +217,8 @@ func addNothing(p *call.Plan, why ...any) {
 	p.Nothing = text.Join([]text.Text{p.Nothing, text.New(why...)}, "; ")
 }
 
-// step adds what is needed for one entry to the plan, after reading what stands on the lists, and reports whether anything is.
+// step adds what is needed for one entry to the plan, after reading what stands on the lists, and reports whether
+// anything is.
 func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists []apiclient.IPRule) (bool, error) {
 	if err := l.overruled(c, p, want, lists); err != nil {
 		return false, err
@@ -237,7 +240,8 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 	return true, nil
 }
 
-// overruled refuses an entry that a stronger list makes useless: the allowlist wins over the denylist, the denylist over the graylist.
+// overruled refuses an entry that a stronger list makes useless: the allowlist wins over the denylist, the denylist
+// over the graylist.
 func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, lists []apiclient.IPRule) error {
 	stronger := map[string][]string{apiclient.ListDeny: {apiclient.ListAllow}, apiclient.ListGray: {apiclient.ListAllow, apiclient.ListDeny}}[l.list]
 	for _, e := range lists {
@@ -256,9 +260,9 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 	return nil
 }
 
-// warnShared warns of targets that a source of the configuration names or that many people likely share, and of broad ones, where wafbot can't know it: unless approval is
-// needed, whose request says it.
-// Of a narrow range a note says so afterwards.
+// warnShared warns of targets that a source of the configuration names or that many people likely share, and of broad
+// ones, where wafbot can't know it: unless approval is needed, whose request says it. Of a narrow range a note says so
+// afterwards.
 func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 	second := c.Policy.Approval.RequiredFor
 	for _, t := range targets {
@@ -293,8 +297,8 @@ func FormWarnings(c *call.Call) (all []text.Text) {
 	return all
 }
 
-// LockedWarnings warns a person who clicked on a button, whose dialog doesn't say so yet, that the service may refuse to change rules. A typed line isn't asked about:
-// nothing worse can come of it than that answer.
+// LockedWarnings warns a person who clicked on a button, whose dialog doesn't say so yet, that the service may refuse
+// to change rules. A typed line isn't asked about: nothing worse can come of it than that answer.
 func LockedWarnings(c *call.Call) []refusal.Warning {
 	if c.Context.RulesLockedAt.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {
 		return nil

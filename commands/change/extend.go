@@ -93,7 +93,8 @@ func planLonger(c *call.Call, ch record.Change, until time.Time) (call.Plan, err
 	return plans[0], nil
 }
 
-// rulesStand refuses to prolong a change of whose rules one is not as wafbot left it. Of rules only wafbot knows the end: nothing is sent.
+// rulesStand refuses to prolong a change of whose rules one is not as wafbot left it. Of rules only wafbot knows the
+// end: nothing is sent.
 func rulesStand(c *call.Call, ch record.Change) error {
 	rules, err := c.Facts.Rules.Get()
 	if err != nil {
@@ -107,8 +108,8 @@ func rulesStand(c *call.Call, ch record.Change) error {
 	return nil
 }
 
-// extendEntries plans to send the entries again that are still as wafbot left them, with the later end and the same reason,
-// so that they stay those of the change which made them.
+// extendEntries plans to send the entries again that are still as wafbot left them, with the later end and the same
+// reason, so that they stay those of the change which made them.
 func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 	entries, err := c.Facts.Entries.Get()
 	if err != nil {

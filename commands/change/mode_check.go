@@ -11,8 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Two mode rules for the same requests are one too many: the service keeps the last written, or removes one silently. So it is verified, when the
-// listings must show it, that a switch left one, and that it is the one that it made.
+// Two mode rules for the same requests are one too many: the service keeps the last written, or removes one silently.
+// So it is verified, when the listings must show it, that a switch left one, and that it is the one that it made.
 
 // verifyModeAt is when that is verified; zero: it was, or the change set no mode.
 func verifyModeAt(c record.Change) (at time.Time) {
@@ -40,9 +40,9 @@ func VerifiesMode(c record.Change, now time.Time) bool {
 	return !at.IsZero() && !now.Before(at) && !c.Expired(now)
 }
 
-// ModeRulesLeft are the rules that stand beside those that a switch of modes made, for the same requests: doubles are what it made twice or took the
-// place of. The rules are as the service lists them. Wrong says what else isn't as it was to be; nil where nothing is, and of a switch
-// that another change of wafbot's has overtaken.
+// ModeRulesLeft are the rules that stand beside those that a switch of modes made, for the same requests: doubles are
+// what it made twice or took the place of. The rules are as the service lists them. Wrong says what else isn't as it
+// was to be; nil where nothing is, and of a switch that another change of wafbot's has overtaken.
 func ModeRulesLeft(c record.Change, all []record.Change, rules []apiclient.Rule) (doubles []apiclient.Rule, wrong text.Text) {
 	if c.State != record.StateDone || efficacy.Superseded(c, all) {
 		return nil, nil

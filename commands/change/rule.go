@@ -19,7 +19,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// What an indicator's matches are taken for: an attack, which is blocked where the mode blocks, or one that a virtual patch stops.
+// What an indicator's matches are taken for: an attack, which is blocked where the mode blocks, or one that a virtual
+// patch stops.
 const (
 	MarkScanner = "scanner"
 	MarkPatch   = "vpatch"
@@ -49,7 +50,8 @@ func End(now time.Time, length time.Duration) time.Time {
 	return now.Add(length).Truncate(time.Second).UTC()
 }
 
-// ForTime is the plan of a change of rules that holds so long from now on, without steps yet. Its line becomes complete.
+// ForTime is the plan of a change of rules that holds so long from now on, without steps yet. Its line becomes
+// complete.
 func ForTime(c *call.Call, l record.Line, does string, length time.Duration) call.Plan {
 	return call.Plan{
 		Line: About(c, l.With("for", grammar.DurationText(length))), Does: does + " " + policy.Lasting(length), When: describe.RuleWorks, Until: End(c.Now, length),
@@ -80,7 +82,8 @@ func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (cal
 	return p, nil
 }
 
-// ByRule names the rule by which something holds already, and until when, where wafbot will end it: that may be sooner than was asked for.
+// ByRule names the rule by which something holds already, and until when, where wafbot will end it: that may be sooner
+// than was asked for.
 func ByRule(c *call.Call, id int64) text.Text {
 	words := text.New("by rule ", text.Code(fmt.Sprint(id)))
 	made := ChangesByRule(c)[id]
@@ -106,8 +109,9 @@ func ChangesByRule(c *call.Call) map[int64]record.Change {
 // Modes are the filtration modes from mild to strict.
 var Modes = []string{apiclient.ModeOff, apiclient.ModeMonitoring, apiclient.ModeSafeBlocking, apiclient.ModeBlock}
 
-// ModeSteps switch the mode of an application, or the account's own (apiclient.AllApps): the new rule first, so that there is never none. All others
-// for the same go, the one that holds first of them: the service keeps the last, or removes some silently.
+// ModeSteps switch the mode of an application, or the account's own (apiclient.AllApps): the new rule first, so that
+// there is never none. All others for the same go, the one that holds first of them: the service keeps the last, or
+// removes some silently.
 func ModeSteps(app int, to string, rules []apiclient.Rule) ([]record.Step, error) {
 	scope := apiclient.Scope{App: apiclient.Known(int64(app))}
 	if app == apiclient.AllApps {
@@ -133,7 +137,8 @@ func ModeSteps(app int, to string, rules []apiclient.Rule) ([]record.Step, error
 	return steps, nil
 }
 
-// GuardMode refuses a mode where it would stop nothing, and notes that mode off and the account's own mode need approval.
+// GuardMode refuses a mode where it would stop nothing, and notes that mode off and the account's own mode need
+// approval.
 func GuardMode(c *call.Call, app int, to string) error {
 	if app == apiclient.AllApps {
 		if to == apiclient.ModeDefault {
@@ -151,7 +156,8 @@ func GuardMode(c *call.Call, app int, to string) error {
 	return nil
 }
 
-// ModeRole is who may switch: a stricter mode needs a responder, a milder one an admin. From an unknown mode only block is surely not milder.
+// ModeRole is who may switch: a stricter mode needs a responder, a milder one an admin. From an unknown mode only block
+// is surely not milder.
 func ModeRole(from, to string) record.Role {
 	f, t := slices.Index(Modes, from), slices.Index(Modes, to)
 	if to == apiclient.ModeBlock || f >= 0 && t >= f {

@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// UndoNeeds are the facts that the plan of an undo needs: what stands now where the change did something, and the attack
-// that it was made for.
+// UndoNeeds are the facts that the plan of an undo needs: what stands now where the change did something, and the
+// attack that it was made for.
 func UndoNeeds(ch record.Change) call.Needs {
 	n := call.Needs{Known: ch.AttackID}
 	for _, s := range ch.Steps {

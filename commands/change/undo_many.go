@@ -28,8 +28,8 @@ const clocksDiffer = 5 * time.Second
 // UndoesMany reports whether an undo names several changes, or all of an attack or a person.
 func UndoesMany(c *call.Call) bool { return len(c.Line.Words) > 1 || len(c.Line.Keys) > 0 }
 
-// PlanUndoMany plans to undo several changes, the newest first. Each is planned when its turn comes: what stands there then, and what it had
-// found before, follows from those that were undone until then.
+// PlanUndoMany plans to undo several changes, the newest first. Each is planned when its turn comes: what stands there
+// then, and what it had found before, follows from those that were undone until then.
 func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	chosen, err := chosen(c)
 	if err != nil {

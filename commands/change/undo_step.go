@@ -60,7 +60,8 @@ func (u *undoing) undoAdd(s record.Step) {
 	u.noteCovering(*s.Entry, gone)
 }
 
-// KeepsRest reports whether a step only keeps the rest of an entry from which a source was taken: then there is nothing to undo, and the entry is whose it was before.
+// KeepsRest reports whether a step only keeps the rest of an entry from which a source was taken: then there is nothing
+// to undo, and the entry is whose it was before.
 func KeepsRest(s record.Step) bool {
 	return len(s.Before) == 1 && s.Before[0].Reason == s.Entry.Reason && s.Before[0].Expires.Equal(s.Entry.Expires)
 }
@@ -76,8 +77,8 @@ func (u *undoing) undoRemoval(e apiclient.IPRule) {
 	}
 }
 
-// entriesLeft are the entries that stand of the one that a step made, as wafbot left them: of several sources some may have been taken off since. If
-// there are none, or others changed one, it says what became of it.
+// entriesLeft are the entries that stand of the one that a step made, as wafbot left them: of several sources some may
+// have been taken off since. If there are none, or others changed one, it says what became of it.
 func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s record.Step) (left []apiclient.IPRule, changed text.Text) {
 	for _, e := range entries {
 		switch {
@@ -112,7 +113,8 @@ func (u *undoing) undoneSince(e apiclient.IPRule) bool {
 	return slices.ContainsFunc(u.Changes, func(ch record.Change) bool { return ch.State == record.StateUndone && efficacy.NamedBy(e, ch) })
 }
 
-// asBefore is an entry as it was, to be added again. One without a known end gets the latest there is: never shorter than it was.
+// asBefore is an entry as it was, to be added again. One without a known end gets the latest there is: never shorter
+// than it was.
 func asBefore(e apiclient.IPRule) *apiclient.IPRule {
 	e.Expires, e.Reason = endOfEntry(e.Expires), cmp.Or(e.Reason, "put back by wafbot")
 	return &e
@@ -132,9 +134,9 @@ func (u *undoing) neverDenied(e apiclient.IPRule) bool {
 	return false
 }
 
-// noteCovering names the other entries of a list that go on holding for the sources of one that is taken off: those that cover its addresses,
-// and those for a country from which the attack that it was made for says that they come. Who is in a data center or behind a proxy only the
-// service knows.
+// noteCovering names the other entries of a list that go on holding for the sources of one that is taken off: those
+// that cover its addresses, and those for a country from which the attack that it was made for says that they come. Who
+// is in a data center or behind a proxy only the service knows.
 func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule) bool) {
 	country := ""
 	if slices.ContainsFunc(u.entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindCountry && !gone(e) }) {
@@ -187,7 +189,8 @@ func (u *undoing) undoCreate(s record.Step) {
 	}
 }
 
-// undoDelete creates the rule again that was deleted, unless an equal one is there, or another was set in place of ours.
+// undoDelete creates the rule again that was deleted, unless an equal one is there, or another was set in place of
+// ours.
 func (u *undoing) undoDelete(s record.Step) {
 	var made []int64
 	for _, m := range u.change.Steps {
@@ -212,8 +215,8 @@ func (u *undoing) undoDelete(s record.Step) {
 	u.add(record.Step{Kind: record.CreateRule, Rule: old})
 }
 
-// heldFirst reports whether a step deleted the first of the rules for the same requests that a change deleted: of several modes that one held, and of
-// doubles one comes back.
+// heldFirst reports whether a step deleted the first of the rules for the same requests that a change deleted: of
+// several modes that one held, and of doubles one comes back.
 func heldFirst(ch record.Change, s record.Step) bool {
 	i := slices.IndexFunc(ch.Steps, func(first record.Step) bool {
 		return first.Kind == record.DeleteRule && first.Rule.Type == s.Rule.Type && apiclient.SameConditions(first.Rule.Conditions, s.Rule.Conditions)
@@ -227,8 +230,9 @@ func ruleStands(c *call.Call, rules []apiclient.Rule, made record.Step) bool {
 	return slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == id && apiclient.SameRule(r, *made.Rule) })
 }
 
-// ruleBefore is the rule to put back for one that a change had replaced. Where wafbot itself had set that one, for a time that is over
-// by now, it is the one before it: what was set for a time must not come back for good. Nil: there was none.
+// ruleBefore is the rule to put back for one that a change had replaced. Where wafbot itself had set that one, for a
+// time that is over by now, it is the one before it: what was set for a time must not come back for good. Nil: there
+// was none.
 func ruleBefore(c *call.Call, rule *apiclient.Rule) *apiclient.Rule {
 	makers := ChangesByRule(c)
 	for range c.Changes {

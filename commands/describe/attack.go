@@ -160,7 +160,8 @@ func TypeName(t string) string { return cmp.Or(typeNames[t], t, "attack of unkno
 // Types are the attack types that wafbot has words for. The service may have others.
 func Types() []string { return slices.Sorted(maps.Keys(typeNames)) }
 
-// Share is how many percent of an attack's hits came from a source, if the service lists both. A source that isn't all of it is never 100.
+// Share is how many percent of an attack's hits came from a source, if the service lists both. A source that isn't all
+// of it is never 100.
 func Share(s apiclient.Source, a apiclient.Attack) (percent int, ok bool) {
 	if !s.Hits.Known || !a.Hits.Known || a.Hits.N <= 0 || s.Hits.N < 0 {
 		return 0, false

@@ -32,7 +32,8 @@ func Rule(a *config.Account, r apiclient.Rule) string {
 	return fmt.Sprintf("%s %s in %s, %s", r.Type, text.Field(r.AttackType), part, scope)
 }
 
-// ModeOf is the application whose whole mode a rule sets; apiclient.AllApps of the account's own, which has no conditions.
+// ModeOf is the application whose whole mode a rule sets; apiclient.AllApps of the account's own, which has no
+// conditions.
 func ModeOf(r apiclient.Rule) (app int, ok bool) {
 	if r.Type != apiclient.RuleMode || len(r.Conditions) > 1 {
 		return 0, false
@@ -41,8 +42,8 @@ func ModeOf(r apiclient.Rule) (app int, ok bool) {
 	return int(scope.App.N), ok && (scope.App.Known || len(r.Conditions) == 0)
 }
 
-// ModeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions. Of apiclient.AllApps they are
-// the account's own, and all others. Of two for the same the last written wins.
+// ModeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions.
+// Of apiclient.AllApps they are the account's own, and all others. Of two for the same the last written wins.
 func ModeRules(rules []apiclient.Rule, app int) (own *apiclient.Rule, narrower []apiclient.Rule) {
 	for i := range rules {
 		rule := &rules[i]
@@ -68,7 +69,8 @@ func partOf(r apiclient.Rule, app int) bool {
 	return ok && scope.App == apiclient.Known(int64(app))
 }
 
-// ModeRuleInForce is the rule that sets an application's mode: its own, or else the account's; nil where neither is listed.
+// ModeRuleInForce is the rule that sets an application's mode: its own, or else the account's; nil where neither is
+// listed.
 func ModeRuleInForce(rules []apiclient.Rule, app int) *apiclient.Rule {
 	own, _ := ModeRules(rules, app)
 	if own == nil || own.Mode == apiclient.ModeDefault {

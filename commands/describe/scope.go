@@ -11,8 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Place is which requests a change of rules is for, but for the application: "exactly POST shop.example.com/login", "every path below /api/ on every
-// host".
+// Place is which requests a change of rules is for, but for the application: "exactly POST shop.example.com/login",
+// "every path below /api/ on every host".
 func Place(s apiclient.Scope) string {
 	path, err := apiclient.ParsePath(s.Path)
 	switch {
@@ -24,8 +24,8 @@ func Place(s apiclient.Scope) string {
 	return Requests(s)
 }
 
-// Requests is which requests a rule's scope is for, but for the application. One that names the first segments only is shown as that: whether the
-// service takes it for all below nothing says.
+// Requests is which requests a rule's scope is for, but for the application. One that names the first segments only is
+// shown as that: whether the service takes it for all below nothing says.
 func Requests(s apiclient.Scope) string {
 	path, err := apiclient.ParsePath(s.Path)
 	method, host := text.Sanitize(s.Method, 10), text.Sanitize(s.Host, text.MaxHost)
@@ -85,8 +85,8 @@ func pathsName(p apiclient.Path) string {
 	return what + " below " + dirName(p)
 }
 
-// Scope is which requests a rule is for, in words, or where no words say just that, by each of its conditions. It names applications as the account
-// does; without one by their numbers, which don't change with the configuration.
+// Scope is which requests a rule is for, in words, or where no words say just that, by each of its conditions. It names
+// applications as the account does; without one by their numbers, which don't change with the configuration.
 func Scope(a *config.Account, conditions []apiclient.Condition) string {
 	if len(conditions) == 0 {
 		return "everywhere"

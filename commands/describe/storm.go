@@ -97,8 +97,8 @@ func Tallies(s record.Storm, a *config.Account, policy policy.Policy, sources ap
 	return append(lines, text.Lead("By source:", " ", sourcesTally(s, policy, sources)))
 }
 
-// countedByStatus is how many of its attacks are counted by status, type and application: those that are still stored and aren't marked as false
-// positives.
+// countedByStatus is how many of its attacks are counted by status, type and application: those that are still stored
+// and aren't marked as false positives.
 func countedByStatus(s record.Storm) (n int) {
 	for _, attacks := range s.Status {
 		n += attacks
@@ -106,8 +106,8 @@ func countedByStatus(s record.Storm) (n int) {
 	return n
 }
 
-// sourcesTally counts in how many of the attacks each source is: one that is in a single attack says nothing here. An attack can have several,
-// so what is left of the attacks isn't what the others are behind.
+// sourcesTally counts in how many of the attacks each source is: one that is in a single attack says nothing here. An
+// attack can have several, so what is left of the attacks isn't what the others are behind.
 func sourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure) text.Text {
 	several := maps.Clone(s.Sources)
 	maps.DeleteFunc(several, func(_ netip.Addr, n int) bool { return n < 2 })

@@ -30,17 +30,19 @@ type delays struct {
 	judged time.Duration // it is judged by what got through
 }
 
-// What the service takes: entries reach its nodes about once a minute; rules are compiled, which takes up to an hour, and then synchronised.
+// What the service takes: entries reach its nodes about once a minute; rules are compiled, which takes up to an hour,
+// and then synchronised.
 var (
 	entryDelays = delays{works: describe.EntryWorksAfter, counts: 3 * time.Minute, judged: 6 * time.Minute}
 	ruleDelays  = delays{works: describe.RuleWorksAfter, counts: 65 * time.Minute, judged: 70 * time.Minute}
 )
 
-// settling is how long after something was stopped for the first time hits can still get through or be listed: the nodes follow one by one.
+// settling is how long after something was stopped for the first time hits can still get through or be listed: the
+// nodes follow one by one.
 const settling = 5 * time.Minute
 
-// worksAgainAfter is how long a change that did not work is to have worked, before users are mentioned because it fails again: one that comes and goes
-// must not mention them each time.
+// worksAgainAfter is how long a change that did not work is to have worked, before users are mentioned because it fails
+// again: one that comes and goes must not mention them each time.
 const worksAgainAfter = 3 * settling
 
 // expiredFor is how long it is watched whether the source of an expired denial comes back.
@@ -54,7 +56,8 @@ func delaysOf(c record.Change) delays {
 	return entryDelays
 }
 
-// judge is how an account's changes are judged: by the real service's delays, and sooner where it is an emulated one that is faster.
+// judge is how an account's changes are judged: by the real service's delays, and sooner where it is an emulated one
+// that is faster.
 type judge struct{ speed float64 }
 
 func (j judge) scaled(d time.Duration) time.Duration {
@@ -96,7 +99,8 @@ func (j judge) observe(e record.Efficacy, c record.Change, seen []delta) record.
 	return e
 }
 
-// finding is what the change does, by all that was seen of it until now. A source that still tries goes on for so long after its last hit.
+// finding is what the change does, by all that was seen of it until now. A source that still tries goes on for so long
+// after its last hit.
 func (j judge) finding(e record.Efficacy, c record.Change, now time.Time, ongoing time.Duration) record.Finding {
 	if c.Expired(now) {
 		return e.Afterwards(c, ongoing)

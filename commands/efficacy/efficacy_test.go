@@ -50,7 +50,8 @@ func TestTheJudgement(t *testing.T) {
 		"where the service is sixty times faster")
 }
 
-// What others have in force is judged by the attack's own tally, with the same rule: two sources, hit last at minute 10.
+// What others have in force is judged by the attack's own tally, with the same rule: two sources, hit last at minute
+// 10.
 func TestWhatOthersHaveInForce(t *testing.T) {
 	t.Parallel()
 	top, other := netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("203.0.113.8")

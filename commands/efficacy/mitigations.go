@@ -126,8 +126,8 @@ func Others(s call.Situation, speed float64) (all []record.Mitigation) {
 	return all
 }
 
-// judged is a mitigation with what it does, by what was seen stopped and the attack's last hit, if that came later. Of a
-// source it isn't known when its last hit got through: of an entry that counts only if it denies all sources.
+// judged is a mitigation with what it does, by what was seen stopped and the attack's last hit, if that came later. Of
+// a source it isn't known when its last hit got through: of an entry that counts only if it denies all sources.
 func (j judge) judged(s call.Situation, m record.Mitigation, stopped record.Tally, d delays) record.Mitigation {
 	t, last := record.Traffic{Stopped: stopped}, s.Attack.Last
 	if last.After(stopped.Last) && (m.Rule || AllListed(s.Attack) && len(m.Sources) == len(s.Attack.Sources)) {

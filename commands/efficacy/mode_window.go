@@ -26,7 +26,8 @@ func hidesIncidents(mode string) bool {
 	return mode == apiclient.ModeOff || mode == apiclient.ModeSafeBlocking || mode == apiclient.ModeBlock
 }
 
-// ModeWindows are those between two moments, the oldest first: of changes, and of rules there now that no change explains.
+// ModeWindows are those between two moments, the oldest first: of changes, and of rules there now that no change
+// explains.
 func ModeWindows(changes []record.Change, rules []apiclient.Rule, from, until, now time.Time) (all []ModeWindow) {
 	for _, ch := range changes {
 		if m, ok := modeWindow(ch, changes, now); ok && m.From.Before(until) && (m.Until.IsZero() || m.Until.After(from)) {

@@ -12,8 +12,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// likelyReasons are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
-// hand, they are those that were written down.
+// likelyReasons are the reasons for which a change may have no effect that fit what is known, the likeliest first.
+// Where the lists and rules are not at hand, they are those that were written down.
 func likelyReasons(s call.Situation, c record.Change) []text.Text {
 	if why := s.Efficacy[c.ID].Why; s.ListsReadAt.IsZero() && len(why) > 0 {
 		return []text.Text{why}
@@ -50,7 +50,8 @@ func hindrances(s call.Situation, c record.Change) []text.Text {
 	return all
 }
 
-// Gone reports whether what a change made was removed, as far as is known. Where the lists and rules are not at hand, what was seen of it decides.
+// Gone reports whether what a change made was removed, as far as is known. Where the lists and rules are not at hand,
+// what was seen of it decides.
 func Gone(s call.Situation, c record.Change) bool {
 	if s.ListsReadAt.IsZero() {
 		return s.Efficacy[c.ID].Off && c.InForce(s.Now)
@@ -119,7 +120,8 @@ func overruled(s call.Situation, sub subject) (all []text.Text) {
 	return all
 }
 
-// Allowed reports whether a source of the attack passes every list and rule on its application, by its address or country: the allowlist wins.
+// Allowed reports whether a source of the attack passes every list and rule on its application, by its address or
+// country: the allowlist wins.
 func Allowed(s call.Situation, source apiclient.Source) bool { return allowing(s, source) != nil }
 
 func allowing(s call.Situation, source apiclient.Source) *apiclient.IPRule {

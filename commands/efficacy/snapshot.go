@@ -23,7 +23,8 @@ type delta struct {
 	sources map[netip.Addr]growth
 }
 
-// deltaOf takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless all were listed.
+// deltaOf takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless
+// all were listed.
 func deltaOf(g record.Poll, p record.AttackDelta, most highs) delta {
 	s := delta{record: p.Now, sources: map[netip.Addr]growth{}}
 	grown := growth{since: g.Since, last: lastHit(*p.Now, g.At)}
@@ -80,7 +81,8 @@ func shareOf(a apiclient.Attack, source netip.Addr) (hits apiclient.Figure, list
 	return apiclient.Known(0), false
 }
 
-// highs are counts that fell below what was listed before: that comes of sampling, and what they rise again to isn't new.
+// highs are counts that fell below what was listed before: that comes of sampling, and what they rise again to isn't
+// new.
 type highs map[counted]high
 
 // counted is a source's share of a record's hits; all of them under no source.

@@ -17,14 +17,15 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How often what was judged is written down though only its figures changed: when they doubled, a minute later at the earliest; else that long
-// later. They are lower bounds, so an older one is no lie.
+// How often what was judged is written down though only its figures changed: when they doubled, a minute later at the
+// earliest; else that long later. They are lower bounds, so an older one is no lie.
 const (
 	figuresSoonest = time.Minute
 	figuresLatest  = 5 * time.Minute
 )
 
-// rereadAfter is how long the changes that are watched are taken for what they were, unless a refresh says that they changed.
+// rereadAfter is how long the changes that are watched are taken for what they were, unless a refresh says that they
+// changed.
 const rereadAfter = time.Minute
 
 // Store has what is judged.
@@ -280,7 +281,8 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []record.Judg
 
 func wantsWords(j record.Judgement) bool { return j.Turned || j.Efficacy.Finding == record.NotWorking }
 
-// judgedEvents are the events that a mitigation does not work though it should, or that what it denied came back, each time once.
+// judgedEvents are the events that a mitigation does not work though it should, or that what it denied came back, each
+// time once.
 func judgedEvents(j record.Judgement, channel string) []record.Event {
 	if !j.Notify {
 		return nil

@@ -1,4 +1,5 @@
-// Package form draws the form of a command from the description of its arguments, and makes a line of what was filled in.
+// Package form draws the form of a command from the description of its arguments, and makes a line of what was filled
+// in.
 package form
 
 import (
@@ -115,7 +116,8 @@ func field(c *call.Call, arg call.Arg, has []string) call.Field {
 	return f
 }
 
-// keepValues makes what the field holds already one of its options: as a typed duration that isn't among the usual ones.
+// keepValues makes what the field holds already one of its options: as a typed duration that isn't among the usual
+// ones.
 func keepValues(f *call.Field, arg call.Arg, a *config.Account) {
 	var kept []string
 	for _, written := range f.Values {
@@ -133,7 +135,8 @@ func keepValues(f *call.Field, arg call.Arg, a *config.Account) {
 	f.Values = kept
 }
 
-// Fill is the line with what was filled in, by field. A refusal names the argument that is missing. What was filled in is never parsed as a line.
+// Fill is the line with what was filled in, by field. A refusal names the argument that is missing. What was filled in
+// is never parsed as a line.
 func Fill(f call.Form, values map[string][]string) (record.Line, error) {
 	line := f.Base
 	filled := map[string]bool{}

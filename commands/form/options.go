@@ -162,7 +162,8 @@ func StormsGrouped(c *call.Call) []call.Option {
 	})
 }
 
-// countries are all that ISO 3166 lists, under the letter that their names begin with: a field of a form holds a hundred without headings.
+// countries are all that ISO 3166 lists, under the letter that their names begin with: a field of a form holds a
+// hundred without headings.
 func countries() []call.Option {
 	names := display.English.Regions()
 	var options []call.Option

@@ -84,8 +84,8 @@ var (
 	withdrawn   = []string{"AN", "CS", "NT", "SU", "YU"} // countries that were divided: no code replaced theirs, so they still seem canonical
 )
 
-// IsCountry reports whether ISO 3166-1 lists a country by these two capital letters. Codes that are only reserved (EU, UK, AC) or free to use
-// (XK, ZZ) have no M.49 number below 900, or are replaced by another code.
+// IsCountry reports whether ISO 3166-1 lists a country by these two capital letters. Codes that are only reserved (EU,
+// UK, AC) or free to use (XK, ZZ) have no M.49 number below 900, or are replaced by another code.
 func IsCountry(code string) bool {
 	region, err := language.ParseRegion(code)
 	if err != nil || region.String() != code || !region.IsCountry() || region.Canonicalize() != region {
@@ -195,8 +195,9 @@ func (t Target) Covers(other Target) bool {
 	return t.Prefix.Bits() <= other.Prefix.Bits() && t.Prefix.Contains(other.Prefix.Addr())
 }
 
-// Overlaps reports whether some address is in both, or stands for one that is. A range that stands for more of IPv4 than anybody could deny, such as all
-// of NAT64, is only what it says: else, once it is protected, no IPv4 address could be denied.
+// Overlaps reports whether some address is in both, or stands for one that is. A range that stands for more of IPv4
+// than anybody could deny, such as all of NAT64, is only what it says: else, once it is protected, no IPv4 address
+// could be denied.
 func (t Target) Overlaps(p netip.Prefix) bool {
 	p = record.Unmap(p)
 	switch {

@@ -38,7 +38,8 @@ type Headline struct {
 	Review   bool // an incident without a verdict is never green: Mitigated reads STOPPED and Ended reads ENDED, REVIEW
 }
 
-// Of is the headline of an attack or storm. Its State is not asked again: whatever is said beside it follows from the same facts.
+// Of is the headline of an attack or storm. Its State is not asked again: whatever is said beside it follows from the
+// same facts.
 func Of(s call.Situation) Headline {
 	if s.Storm != nil {
 		return storm(s)
@@ -86,16 +87,17 @@ func state(s call.Situation) State {
 	return NotBlocked
 }
 
-// outage reports whether it isn't known what goes on. One that is over was so before: its card says when it was hit last.
+// outage reports whether it isn't known what goes on. One that is over was so before: its card says when it was hit
+// last.
 func outage(s call.Situation) bool { return !s.Outage.From.IsZero() && !s.Quiet }
 
 func verdict(s call.Situation, is string) bool {
 	return s.Triage.Verdict != nil && s.Triage.Verdict.Is == is
 }
 
-// proven reports whether mitigations stop all of an attack of which no hit is seen getting through: something was stopped since the last one did, and each
-// source is covered, by a patch or mode that was seen to work, or by denials of sources that sent all hits. Counts are sampled: else its silence has
-// another cause, as far as is known.
+// proven reports whether mitigations stop all of an attack of which no hit is seen getting through: something was
+// stopped since the last one did, and each source is covered, by a patch or mode that was seen to work, or by denials
+// of sources that sent all hits. Counts are sampled: else its silence has another cause, as far as is known.
 func proven(s call.Situation) bool {
 	a, mitigations := s.Attack, efficacy.Mitigations(s)
 	if slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return efficacy.Allowed(s, source) }) {

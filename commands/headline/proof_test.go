@@ -23,7 +23,8 @@ type drawn struct {
 	stopped   int  // until which minute; 0: nothing was seen stopped
 }
 
-// Whatever was done by whomever: no attack of which all that is seen is covered and stopped reads NOT BLOCKED, and none reads MITIGATED without the proof.
+// Whatever was done by whomever: no attack of which all that is seen is covered and stopped reads NOT BLOCKED, and none
+// reads MITIGATED without the proof.
 func TestTheProof(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// storm is the headline of a storm: what gets through now decides, as far as it is known. A mitigation proves nothing about all of its attacks, so a
-// storm of which nothing gets through any more is quiet, and never mitigated.
+// storm is the headline of a storm: what gets through now decides, as far as it is known. A mitigation proves nothing
+// about all of its attacks, so a storm of which nothing gets through any more is quiet, and never mitigated.
 func storm(f call.Situation) Headline {
 	s := *f.Storm
 	h := Headline{Severity: cmp.Or(s.Severity, record.SeverityOf(f.Attack))}
@@ -46,7 +46,8 @@ func storm(f call.Situation) Headline {
 	return h
 }
 
-// OfStorm is the headline of a storm as lists have it; outage is what keeps the service from being read, zero if nothing does.
+// OfStorm is the headline of a storm as lists have it; outage is what keeps the service from being read, zero if
+// nothing does.
 func OfStorm(row call.StormRow, outage record.Outage) Headline {
 	return Of(call.Situation{Attack: row.Attack, Storm: &row.Storm, Quiet: row.Quiet, Outage: outage, Triage: row.Triage})
 }

@@ -123,7 +123,8 @@ func (p *Paging) triesOf(page record.Page) *tries {
 	return p.tries[page.ID]
 }
 
-// save saves a page. That a route's pager can't be called becomes an event in the account's channel, once for all pages of the route.
+// save saves a page. That a route's pager can't be called becomes an event in the account's channel, once for all pages
+// of the route.
 func (p *Paging) save(ctx context.Context, page record.Page) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +152,8 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 	return nil
 }
 
-// pagerUnreachable is the event that a route's pager can't be called, for the account's channel. Its id is unique per page.
+// pagerUnreachable is the event that a route's pager can't be called, for the account's channel. Its id is unique per
+// page.
 func (c Config) pagerUnreachable(page record.Page) record.Event {
 	account := c.Account.Name
 	return record.Event{

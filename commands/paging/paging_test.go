@@ -149,7 +149,8 @@ func called(t *testing.T, a *account, pagers map[string]paging.Sender, play func
 	play(p)
 }
 
-// The pager of a test card is called until the card is acknowledged, also while it is being called, or the drill is over.
+// The pager of a test card is called until the card is acknowledged, also while it is being called, or the drill is
+// over.
 func TestThePagerOfATestCard(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

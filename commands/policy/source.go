@@ -14,7 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Cardless reports whether an attack gets no card because it comes from named sources alone that shall give none. An incident always gets one.
+// Cardless reports whether an attack gets no card because it comes from named sources alone that shall give none. An
+// incident always gets one.
 func (p Policy) Cardless(a apiclient.Attack) bool {
 	if a.Incident() {
 		return false
@@ -27,8 +28,8 @@ func (p Policy) Cardless(a apiclient.Attack) bool {
 	})
 }
 
-// comesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of them, these must
-// also be half of the attack, or the attack could come from any other source.
+// comesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of
+// them, these must also be half of the attack, or the attack could come from any other source.
 func comesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
 	var hits int64
 	for _, s := range a.Sources {

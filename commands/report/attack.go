@@ -55,7 +55,8 @@ func worked(a apiclient.Attack) text.Text {
 	return text.Lead("It worked", ", says the service: vulnerability ", text.Code(text.Field(a.VulnID)), ". Assume data was read")
 }
 
-// sourcesLine is where an attack's hits came from, as far as the service listed it: at most so many sources, each with its remark.
+// sourcesLine is where an attack's hits came from, as far as the service listed it: at most so many sources, each with
+// its remark.
 func sourcesLine(a apiclient.Attack, most int, about func(apiclient.Source) string) text.Text {
 	var named []text.Text
 	for _, s := range a.Sources[:min(most, len(a.Sources))] {

@@ -14,8 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Together reports whether the listings of a call's accounts are one list, in which each line names its account: of more than a few accounts nobody reads
-// one list after another.
+// Together reports whether the listings of a call's accounts are one list, in which each line names its account: of
+// more than a few accounts nobody reads one list after another.
 func Together(c *call.Call) bool { return len(c.InScope) > call.ShortList }
 
 // OfAccount is a line of such a list.

@@ -246,7 +246,8 @@ func (t Trend) remarks() (lines []text.Text) {
 // trendDays are those of trendPart.
 const trendDays = int(LongestTrend / day)
 
-// trendPart is the trend of the call's accounts together, in a line. It is left out with a word where the service doesn't give it soon.
+// trendPart is the trend of the call's accounts together, in a line. It is left out with a word where the service
+// doesn't give it soon.
 func trendPart(c *call.Call) call.Part {
 	var known []apiclient.AttackDays
 	for _, a := range c.InScope {

@@ -19,7 +19,8 @@ type State struct {
 	Card   string // the channel that its card is in; "": in none
 }
 
-// Explain holds an account's routes against an attack, and compares them with what was chosen at its first card, which is kept.
+// Explain holds an account's routes against an attack, and compares them with what was chosen at its first card, which
+// is kept.
 func Explain(account *config.Account, zone *time.Location, attack apiclient.Attack, s State, now time.Time) call.Routing {
 	r := call.Routing{
 		Quiet: account.Quiet.Hours, QuietNow: poller.Suppresses(account.Quiet, zone, attack, now), MentionedAt: s.Attack.MentionedAt, Suppressed: s.Attack.Suppressed,

@@ -10,8 +10,8 @@ import (
 // argRequest is the approval request that is decided.
 var argRequest = call.Arg{Name: "request", Object: true, Required: true, Help: "the request's id, as r7k2m9xw4", Options: form.WaitingRequests, Needs: call.Needs{Approvals: true}}
 
-// decide is a decision about the request that the line names, unless may, which also says what follows from it, refuses. What this very
-// delivery decided before is begun, and was allowed then.
+// decide is a decision about the request that the line names, unless may, which also says what follows from it,
+// refuses. What this very delivery decided before is begun, and was allowed then.
 func decide(c *call.Call, as record.RequestState, may func(d *call.Decision) error) (call.Decision, error) {
 	if as != record.RequestRejected {
 		if err := approval.RequireChangesOn(c); err != nil {

@@ -193,7 +193,8 @@ func handoverEvent(c *call.Call, id string, kind record.EventKind, at time.Time,
 	return record.Event{ID: id + c.ID, Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at, Payload: what}
 }
 
-// ongoingNow are the attacks that go on, as the service lists them: those in the store may be over. A storm stands for those that it groups.
+// ongoingNow are the attacks that go on, as the service lists them: those in the store may be over. A storm stands for
+// those that it groups.
 func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
 	listed, err := c.Facts.Attacks.Get()
 	storms, stormsErr := report.StormsGoingOn(c)

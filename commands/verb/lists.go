@@ -66,7 +66,8 @@ func readLists(c *call.Call) (call.Result, error) {
 	})
 }
 
-// mentions reports whether an entry holds for the address that was typed, or has the text in its sources, reason or author.
+// mentions reports whether an entry holds for the address that was typed, or has the text in its sources, reason or
+// author.
 func mentions(e apiclient.IPRule, text string) bool {
 	if t, err := grammar.ParseTarget(text); err == nil {
 		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })

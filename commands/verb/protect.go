@@ -77,7 +77,8 @@ func protected(c *call.Call, t grammar.Target) record.Protected {
 	}
 }
 
-// deniedNow says that a range is on the denylist, which protecting it doesn't change. That the list can't be read doesn't keep it from being protected.
+// deniedNow says that a range is on the denylist, which protecting it doesn't change. That the list can't be read
+// doesn't keep it from being protected.
 func deniedNow(c *call.Call, t grammar.Target) []text.Text {
 	entries := c.Facts.Entries.Value
 	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindRange && t.Overlaps(e.Subnet) })

@@ -95,7 +95,8 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 	return []call.Plan{p}, nil
 }
 
-// takeValue makes the plan one that takes a source off an entry for several: what it leaves is added first, so that it is never off the list.
+// takeValue makes the plan one that takes a source off an entry for several: what it leaves is added first, so that it
+// is never off the list.
 func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
 	rest, taken := e, e
 	rest.Values = slices.DeleteFunc(slices.Clone(e.Values), func(v string) bool { return strings.EqualFold(v, t.Value) })
@@ -111,8 +112,8 @@ func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
 // ours reports whether a change that is stored made an entry.
 func ours(c *call.Call, e apiclient.IPRule) bool { return maker(c.Changes, e) >= 0 }
 
-// maker is the index of the change that made an entry; -1: none is stored. What an undo has put back, or what is left of an entry after a source was taken off it, is
-// whose it was before.
+// maker is the index of the change that made an entry; -1: none is stored. What an undo has put back, or what is left
+// of an entry after a source was taken off it, is whose it was before.
 func maker(changes []record.Change, e apiclient.IPRule) int {
 	return slices.IndexFunc(changes, func(ch record.Change) bool {
 		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool {
@@ -121,8 +122,9 @@ func maker(changes []record.Change, e apiclient.IPRule) int {
 	})
 }
 
-// foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has overwritten and an undo brings back. Changes are the newest
-// first; what one of them has overwritten was made by an older one.
+// foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has
+// overwritten and an undo brings back. Changes are the newest first; what one of them has overwritten was made by an
+// older one.
 func foreign(changes []record.Change, e apiclient.IPRule, now time.Time) (apiclient.IPRule, bool) {
 	made := maker(changes, e)
 	if made < 0 {

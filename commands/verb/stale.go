@@ -11,7 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// saveMutes is the answer of a command that changed the account's mutes; the cards that the mute is or was about are stale.
+// saveMutes is the answer of a command that changed the account's mutes; the cards that the mute is or was about are
+// stale.
 func saveMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.Text) call.Result {
 	cards := []string{one.Attack}
 	if one.Attack == "" {
@@ -22,7 +23,8 @@ func saveMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.
 	return res
 }
 
-// saveProtected is the answer of a command that changed what is protected; the cards of attacks from what changed are stale.
+// saveProtected is the answer of a command that changed what is protected; the cards of attacks from what changed are
+// stale.
 func saveProtected(c *call.Call, res call.Result, all []record.Protected, changed ...grammar.Target) call.Result {
 	cards := staleCards(c, func(a apiclient.Attack) bool {
 		return slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool {

@@ -20,7 +20,8 @@ var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id,
 // triageNeeds are the facts that onTriage needs.
 func triageNeeds(c *call.Call) call.Needs { return call.Needs{Triage: c.AttackID()} }
 
-// onTriage makes what alters the triage of the call's attack the Write of a command. What has an outcome of done is saved.
+// onTriage makes what alters the triage of the call's attack the Write of a command. What has an outcome of done is
+// saved.
 func onTriage(alter func(c *call.Call, t *record.Triage) (call.Result, error)) func(*call.Call) (call.Result, error) {
 	return func(c *call.Call) (call.Result, error) {
 		t, err := c.Facts.Triage.Get()
@@ -62,7 +63,8 @@ func whatStands(c *call.Call, v record.Verdict) (lines []text.Text) {
 	return lines
 }
 
-// noteAgain is for how long the same words of the same user are the same note: typed twice because the answer was slow, or delivered over two ways.
+// noteAgain is for how long the same words of the same user are the same note: typed twice because the answer was slow,
+// or delivered over two ways.
 const noteAgain = time.Minute
 
 // addNote adds a note to the triage, unless it is there already.

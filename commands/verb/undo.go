@@ -55,7 +55,8 @@ func undo() *call.Command {
 	}
 }
 
-// undoTyped takes undo all for what it means, which must be said of whom or what: nobody wants to open everything at once.
+// undoTyped takes undo all for what it means, which must be said of whom or what: nobody wants to open everything at
+// once.
 func undoTyped(l record.Line) (record.Line, error) {
 	i := slices.IndexFunc(l.Words, func(word string) bool { return strings.EqualFold(word, change.FlagAll) })
 	if i >= 0 {

@@ -67,7 +67,8 @@ func readVulns(c *call.Call) (call.Result, error) {
 
 func closed(v apiclient.Vulnerability) bool { return v.Status != "" && v.Status != "open" }
 
-// bySeverity orders open issues before closed ones, the most severe first, and of equal ones the newest: their numbers count up.
+// bySeverity orders open issues before closed ones, the most severe first, and of equal ones the newest: their numbers
+// count up.
 func bySeverity(x, y apiclient.Vulnerability) int {
 	first := func(v apiclient.Vulnerability) int {
 		if closed(v) {
@@ -151,7 +152,8 @@ func vulnOf(c *call.Call, typed string) (issue *apiclient.Vulnerability, inciden
 	return issue, incidents
 }
 
-// readVuln shows one issue with its incidents, by its id or the one that the console shows. Of the two listings one may be unknown.
+// readVuln shows one issue with its incidents, by its id or the one that the console shows. Of the two listings one may
+// be unknown.
 func readVuln(c *call.Call) (call.Result, error) {
 	typed, _ := vulnTyped(c)
 	_, noIssues := c.Facts.Vulnerabilities.Get()

@@ -108,7 +108,8 @@ func TestEachAlertHasItsRunbook(t *testing.T) {
 	requireDocumented(t, string(runbooks))
 }
 
-// healthy are the series of two replicas that have nothing to complain about, as promtool writes them: for two hours, a value a minute.
+// healthy are the series of two replicas that have nothing to complain about, as promtool writes them: for two hours, a
+// value a minute.
 func healthy() map[string]string {
 	return map[string]string{
 		`up{job="wafbot",instance="a"}`: "1x120", `up{job="wafbot",instance="b"}`: "1x120", `up{job="other",instance="a"}`: "0x120",
@@ -250,7 +251,8 @@ func TestEachFaultFiresItsAlertAlone(t *testing.T) {
 	promtool(t, "test", "rules", file)
 }
 
-// firing expects how many alerts of the fault's kind fired by then, whatever their labels and annotations, and none of another.
+// firing expects how many alerts of the fault's kind fired by then, whatever their labels and annotations, and none of
+// another.
 func firing(f fault) []map[string]any {
 	if f.alert == "" {
 		return nil

@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// timed are the folders and files that may ask the machine's clock, and what for: for how long something lasts within this process, which a clock that is
-// wrong or is set doesn't change. What is stored, compared with what is stored, or shown comes of internal/clock.
+// timed are the folders and files that may ask the machine's clock, and what for: for how long something lasts within
+// this process, which a clock that is wrong or is set doesn't change. What is stored, compared with what is stored, or
+// shown comes of internal/clock.
 var timed = map[string]string{
 	"internal/clock": "it knows how far the machine's clock is off",
 	"apiclient":      "when a request was sent, and Retry-After of a sender that doesn't say the time",

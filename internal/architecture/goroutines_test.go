@@ -37,7 +37,8 @@ var unguarded = map[string]string{
 	"internal/store/pipeline.go pipelined":   "it sends what was made before, no more",
 }
 
-// A panic in a goroutine ends the process, and with it what all others do. So each begins with delay.Try or delay.Again.
+// A panic in a goroutine ends the process, and with it what all others do. So each begins with delay.Try or
+// delay.Again.
 func TestAPanicInAGoroutineEndsNothingElse(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}

@@ -36,8 +36,8 @@ func (a *Account) InForce() []Route {
 	return routes
 }
 
-// MatchText is a match of one of the account's routes, with the ids of applications; "everything" if it takes all. Pages
-// name their route by it.
+// MatchText is a match of one of the account's routes, with the ids of applications; "everything" if it takes all.
+// Pages name their route by it.
 func (a *Account) MatchText(m Match) string {
 	var keys []string
 	add := func(key string, words []string) {
@@ -81,8 +81,8 @@ func (a *Account) Ops() string {
 	return mention
 }
 
-// TestCards are those of a drill: one for each pager where its first route posts, then one for each channel of the routes
-// with each whom they mention there, and one for the account's own channel if no route posts there.
+// TestCards are those of a drill: one for each pager where its first route posts, then one for each channel of the
+// routes with each whom they mention there, and one for the account's own channel if no route posts there.
 func (a *Account) TestCards() (cards []record.DrillCard) {
 	pagers := map[apiclient.Secret]bool{}
 	for _, r := range a.Routes {
@@ -129,7 +129,8 @@ func (c *Config) allSources() iter.Seq2[string, []Source] {
 	}
 }
 
-// Pagers are the pagers of the account's routes, by the route's match. Of two routes with the same match the first takes everything.
+// Pagers are the pagers of the account's routes, by the route's match. Of two routes with the same match the first
+// takes everything.
 func (a *Account) Pagers() (map[string]*pager.Pager, error) {
 	pagers := map[string]*pager.Pager{}
 	for _, route := range a.Routes {
@@ -198,7 +199,8 @@ func minute(clock string) int {
 	return t.Hour()*60 + t.Minute()
 }
 
-// Around are the last and the next time at which the summary is due, on the clock of now's time zone. Load has checked At.
+// Around are the last and the next time at which the summary is due, on the clock of now's time zone. Load has checked
+// At.
 func (s Summary) Around(now time.Time) (last, next time.Time) {
 	at := minute(s.At)
 	on := func(day int) time.Time {

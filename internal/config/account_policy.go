@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// PolicyOf is the policy of an account: what the account says wins over what holds for all. Of changes the stricter wins, so that one line stops them on all accounts.
+// PolicyOf is the policy of an account: what the account says wins over what holds for all. Of changes the stricter
+// wins, so that one line stops them on all accounts.
 func (c *Config) PolicyOf(account int) Policy {
 	p, own := c.Policy, c.Accounts[account].Policy
 	c.origins.override(reflect.ValueOf(&p).Elem(), reflect.ValueOf(own), Element("accounts", account)+".policy")
@@ -48,7 +49,8 @@ func (o *origins) override(v, own reflect.Value, key string) {
 	}
 }
 
-// checkPolicies reports contradictions within the policy for all accounts, and within what an account's own keys make of it.
+// checkPolicies reports contradictions within the policy for all accounts, and within what an account's own keys make
+// of it.
 func (c *Config) checkPolicies() {
 	const all = "policy"
 	c.checkTerminal(all, c.Policy)
@@ -72,7 +74,8 @@ func (c *Config) checkTerminal(key string, p Policy) {
 	}
 }
 
-// checkOverride wants an override to be possible before the request times out. What holds for all accounts isn't reported again for one of them.
+// checkOverride wants an override to be possible before the request times out. What holds for all accounts isn't
+// reported again for one of them.
 func (c *Config) checkOverride(key string, a Approval) {
 	o, after, timeout := c.origins, key+".approval.override_after", key+".approval.timeout"
 	switch {
@@ -84,7 +87,8 @@ func (c *Config) checkOverride(key string, a Approval) {
 	}
 }
 
-// checkDurations keeps every duration within the longest one, likewise. Otherwise a command without for= would be refused.
+// checkDurations keeps every duration within the longest one, likewise. Otherwise a command without for= would be
+// refused.
 func (c *Config) checkDurations(key string, p Policy) {
 	o, longest := c.origins, key+".longest_duration"
 	for _, l := range leavesOf(leaf{key: key + ".durations", value: reflect.ValueOf(p.Durations)}) {

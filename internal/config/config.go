@@ -18,8 +18,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Config is the whole configuration, checked and with every default filled in. docs/config.md explains each key. The tags of its fields are the
-// table of keys: the key in the file, the variable that sets it too, and how its values are checked (see origins.checkValue).
+// Config is the whole configuration, checked and with every default filled in. docs/config.md explains each key. The
+// tags of its fields are the table of keys: the key in the file, the variable that sets it too, and how its values are
+// checked (see origins.checkValue).
 type Config struct {
 	Timezone        *time.Location `yaml:"timezone"`
 	Log             Log            `yaml:"log"`

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Load reads the file at path, or the one that WAFBOT_CONFIG names, or none; then the environment, which wins. If the configuration is wrong,
-// the error is an *Error with every problem. Relative paths in the file start at the file's folder.
+// Load reads the file at path, or the one that WAFBOT_CONFIG names, or none; then the environment, which wins. If the
+// configuration is wrong, the error is an *Error with every problem. Relative paths in the file start at the file's
+// folder.
 func Load(path string, environ []string) (*Config, error) {
 	variables := map[string]string{}
 	for _, entry := range environ {

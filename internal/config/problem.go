@@ -10,7 +10,8 @@ import (
 	"github.com/wafbot/wafbot/internal/nearest"
 )
 
-// Error lists every problem of a configuration, in the order of the file, then those of files it names and of the environment.
+// Error lists every problem of a configuration, in the order of the file, then those of files it names and of the
+// environment.
 type Error struct{ Problems []Problem }
 
 // Error is one line a problem: FILE:LINE:COL: key: what is wrong; what to do.
@@ -110,8 +111,8 @@ func (o *origins) isWrong(key string) bool {
 	return slices.ContainsFunc(o.problems, func(p Problem) bool { return p.Key == key })
 }
 
-// report notes what is wrong with a key, at the place of the nearest key above it that was written. The first problem of a key hides
-// its others, which follow from it.
+// report notes what is wrong with a key, at the place of the nearest key above it that was written. The first problem
+// of a key hides its others, which follow from it.
 func (o *origins) report(key, format string, args ...any) {
 	if len(o.problems) == maxProblems || o.isWrong(key) {
 		return

@@ -17,7 +17,8 @@ const (
 	unchangedFor = time.Second // how old a change must be: a file read while it is being written holds half of its ranges
 )
 
-// SourceFiles are the named sources, with the ranges that their files hold now. A file that can't be read keeps the ranges it was last read with.
+// SourceFiles are the named sources, with the ranges that their files hold now. A file that can't be read keeps the
+// ranges it was last read with.
 type SourceFiles struct {
 	log *slog.Logger
 
@@ -99,7 +100,8 @@ func (f *SourceFiles) read(s *sourceFile) {
 	s.version, s.ReadAt, s.Broken = version, time.Now(), ""
 }
 
-// reread takes the file's ranges if all its lines are good. It refuses a file that was emptied: the ranges must not lose their protection by mistake.
+// reread takes the file's ranges if all its lines are good. It refuses a file that was emptied: the ranges must not
+// lose their protection by mistake.
 func (s *sourceFile) reread() error {
 	text, err := readUpTo(s.File, maxSourceFile)
 	if err != nil {

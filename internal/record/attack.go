@@ -50,8 +50,8 @@ const (
 	windowGaps  = 10
 )
 
-// Window is for how long no hit is to be seen getting through until the attack is taken to pause: ten times the gap between its last hits, five minutes
-// at least. At most it is how long an attack goes on after its last hit.
+// Window is for how long no hit is to be seen getting through until the attack is taken to pause: ten times the gap
+// between its last hits, five minutes at least. At most it is how long an attack goes on after its last hit.
 func (s AttackState) Window(ongoing time.Duration) time.Duration {
 	return min(max(leastWindow, windowGaps*s.gap()), ongoing)
 }
@@ -76,8 +76,9 @@ func (s AttackState) Named(id string) AttackState {
 	return s
 }
 
-// Stopped is what was seen of an attack's tries that were stopped. They are no hits of its record: the service lists them in records of their own, of
-// which it uploads samples. So each tally counts at least so many, and its First is when the first such record began.
+// Stopped is what was seen of an attack's tries that were stopped. They are no hits of its record: the service lists
+// them in records of their own, of which it uploads samples. So each tally counts at least so many, and its First is
+// when the first such record began.
 type Stopped struct {
 	Sources map[netip.Addr]Tally `json:"sources,omitempty"` // denied, by whatever entry; only sources that the attack lists
 	Patched Tally                `json:"patched,omitzero"`  // by a virtual patch at the attack's place
@@ -121,8 +122,8 @@ type HitPoint struct {
 	Hits int64 `json:"h"` // since it began
 }
 
-// Pager is the pager that is called while an attack is unacknowledged. It is chosen with the attack's first event, and again when the attack
-// becomes an incident.
+// Pager is the pager that is called while an attack is unacknowledged. It is chosen with the attack's first event, and
+// again when the attack becomes an incident.
 type Pager struct {
 	Route      string        `json:"route"`                // the route's match, as Match.String has it
 	After      time.Duration `json:"after"`                // from NotifiedAt to the call

@@ -9,7 +9,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Efficacy is what was seen of a change since it was accepted, and what that was judged to mean. What was seen only grows.
+// Efficacy is what was seen of a change since it was accepted, and what that was judged to mean. What was seen only
+// grows.
 type Efficacy struct {
 	Parts   map[string]Traffic `json:"parts,omitempty"` // of each source that it denies, as the grammar writes it; of a rule under ""
 	Finding Finding            `json:"finding,omitempty"`
@@ -122,7 +123,8 @@ func (j Judgement) Urgency() Urgency {
 	return UrgentFigures
 }
 
-// Mitigation is something in force against an attack, whoever did it: a change of wafbot's, or an entry or rule that others made at the service.
+// Mitigation is something in force against an attack, whoever did it: a change of wafbot's, or an entry or rule that
+// others made at the service.
 type Mitigation struct {
 	Does    string       `json:"does"`              // in words: Deny country:FR
 	Change  string       `json:"change,omitempty"`  // the id of wafbot's change; "": others made it, in the service's console or by its API

@@ -22,8 +22,8 @@ var carriers = []carrier{
 	{in: netip.MustParsePrefix("2001::/32"), at: 96, inverted: true}, // Teredo: the client
 }
 
-// IPv4Within are the IPv4 ranges that a range stands for: itself if it is one, and what IPv6 addresses in it carry. One that is wider than what carries
-// addresses holds all of IPv4.
+// IPv4Within are the IPv4 ranges that a range stands for: itself if it is one, and what IPv6 addresses in it carry. One
+// that is wider than what carries addresses holds all of IPv4.
 func IPv4Within(p netip.Prefix) (all []netip.Prefix) {
 	if p.Addr().Is4() {
 		return []netip.Prefix{p}

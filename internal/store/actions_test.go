@@ -230,7 +230,8 @@ func (p *protocol) saveDraft(t *rapid.T) {
 	}
 }
 
-// late has a replica write while it is paused, perhaps for longer than its leases last, so that what it wrote arrives afterwards.
+// late has a replica write while it is paused, perhaps for longer than its leases last, so that what it wrote arrives
+// afterwards.
 func (p *protocol) late(t *rapid.T) {
 	one := p.awake(t)
 	if h := p.watch.holds()["acme"]; h == nil || h.replica != one.replica && one.claim == nil {

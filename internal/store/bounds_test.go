@@ -13,7 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// bounded is a day of an account whose things end: attacks leave the lookback, changes and requests ended long ago, work is done. One replica does it.
+// bounded is a day of an account whose things end: attacks leave the lookback, changes and requests ended long ago,
+// work is done. One replica does it.
 type bounded struct {
 	*world
 	s    *store.Store
@@ -130,7 +131,8 @@ func (b *bounded) endless(t *testing.T) map[string]int64 {
 	return all
 }
 
-// What a day leaves behind is what the day before left: each key without an end holds one thing, or as much as its bound allows.
+// What a day leaves behind is what the day before left: each key without an end holds one thing, or as much as its
+// bound allows.
 func TestNothingGrowsFromDayToDay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.openWith(t, store.Config{AuditKeep: time.Nanosecond})

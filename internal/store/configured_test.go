@@ -11,7 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// An account that is configured no more is named as long as it has changes in force, or it isn't known whether it has, and no owner.
+// An account that is configured no more is named as long as it has changes in force, or it isn't known whether it has,
+// and no owner.
 func TestAccountsWithChangesThatNothingEnds(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()

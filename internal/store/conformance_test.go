@@ -47,8 +47,8 @@ type polled struct {
 	Sources  map[netip.Addr]record.SourceActivity
 }
 
-// What commands rely on holds on each Redis. With a neighbour each write is many, which with the race detector outlive the
-// leases.
+// What commands rely on holds on each Redis. With a neighbour each write is many, which with the race detector outlive
+// the leases.
 func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 	t.Parallel()
 	all := map[string]func(t testing.TB) *world{"miniredis": newMini}
@@ -96,7 +96,8 @@ var conformance = map[string]func(t *testing.T, s conforming){
 	"storms come newest first":                     testStorms,
 }
 
-// withNeighbour starts a Redis that another installation uses, too, for an account of the same name. Neither may see anything of the other.
+// withNeighbour starts a Redis that another installation uses, too, for an account of the same name. Neither may see
+// anything of the other.
 func withNeighbour(start func(t testing.TB) *world) func(t testing.TB) *world {
 	return func(t testing.TB) *world {
 		w := start(t)

@@ -215,7 +215,8 @@ func testEvents(t *testing.T, s conforming) {
 	require.ElementsMatch(t, append(want, broken), s.events(t))
 }
 
-// A reader sees a change with its event, or neither of them: what is stored in two steps is seen between them now and then.
+// A reader sees a change with its event, or neither of them: what is stored in two steps is seen between them now and
+// then.
 func testOneStep(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	const writes = 200

@@ -45,7 +45,8 @@ func (w *world) replicaOf(t testing.TB) (rdb *redis.Client, between *wire) {
 	return rdb, between
 }
 
-// counts are the writes that must outlive the server that takes them. A server that has them says so when they come again.
+// counts are the writes that must outlive the server that takes them. A server that has them says so when they come
+// again.
 var counts = map[string]func(ctx context.Context, s *store.Store) error{
 	"Accept": func(ctx context.Context, s *store.Store) error {
 		_, _, err := s.Inbox.Accept(ctx, []byte("work"), lane("acme:U1"), "1")
@@ -111,7 +112,8 @@ func requireCopied(t testing.TB, s *store.Store, then func(name string)) {
 	}
 }
 
-// What was written is on the other server when the call returns. What could not be copied is a different error, also when that server was there a moment ago.
+// What was written is on the other server when the call returns. What could not be copied is a different error, also
+// when that server was there a moment ago.
 func TestWithACopyWhatCountsOutlivesItsServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -11,8 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// An attack that a cap dropped is hit again within the hour for which the place of its card is stored: it has that card again, which is redrawn. Its
-// next event is a reply under it.
+// An attack that a cap dropped is hit again within the hour for which the place of its card is stored: it has that card
+// again, which is redrawn. Its next event is a reply under it.
 func TestADroppedAttackFindsItsCard(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		attack := record.AttackID("acme", "x:1")

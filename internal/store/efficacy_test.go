@@ -9,8 +9,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// What was seen of a change is kept with the mark on its card and the event about it, by the account's owner alone, and for as long as
-// the change is.
+// What was seen of a change is kept with the mark on its card and the event about it, by the account's owner alone, and
+// for as long as the change is.
 func TestEfficacy(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()

@@ -13,8 +13,8 @@ import (
 // NewEpoch is a name for a state that begins: its version, and a unique id.
 func NewEpoch() string { return fmt.Sprint(stateVersion, " ", rand.Text()) }
 
-// Epoch names an account's state; "" when there is none: it never began, or Redis was emptied. Until Restore no user is notified and nothing is
-// changed.
+// Epoch names an account's state; "" when there is none: it never began, or Redis was emptied. Until Restore no user is
+// notified and nothing is changed.
 func (s *Epochs) Epoch(ctx context.Context, account string) (string, error) {
 	return word(s.rdb.Get(ctx, s.key(keyEpoch, account)), "epoch of "+account)
 }
@@ -34,9 +34,10 @@ type Rebuilt struct {
 // Card is where an attack's card is.
 type Card struct{ Attack, Channel, TS string }
 
-// Restore begins an account's state with what was rebuilt, all of it in one step, unless another process was faster: then it does nothing, and
-// begun is false. What is stored already was written since Redis was emptied, and is newer. Without an epoch the state hasn't begun yet: what is restored is
-// enough to watch the account and to post, and nothing is changed.
+// Restore begins an account's state with what was rebuilt, all of it in one step, unless another process was faster:
+// then it does nothing, and begun is false. What is stored already was written since Redis was emptied, and is newer.
+// Without an epoch the state hasn't begun yet: what is restored is enough to watch the account and to post, and nothing
+// is changed.
 func (s *Epochs) Restore(ctx context.Context, account string, r Rebuilt) (begun bool, err error) {
 	b := s.batch()
 	b.rebuilt(account, r)

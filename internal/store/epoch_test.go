@@ -103,7 +103,8 @@ func TestOneProcessBeginsAState(t *testing.T) {
 	})
 }
 
-// Before an epoch is restored there are cards to watch, and nothing may be changed. What was delivered isn't delivered again.
+// Before an epoch is restored there are cards to watch, and nothing may be changed. What was delivered isn't delivered
+// again.
 func TestAStateIsWatchedBeforeItBegins(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()

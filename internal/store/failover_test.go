@@ -50,8 +50,8 @@ type lastly struct{ err *error }
 
 func (l lastly) String() string { return fmt.Sprint(*l.err) }
 
-// Masters die one after another while two replicas of wafbot share the accounts and the work. What was acknowledged is there, and everything
-// goes on by itself.
+// Masters die one after another while two replicas of wafbot share the accounts and the work. What was acknowledged is
+// there, and everything goes on by itself.
 func TestFailovers(t *testing.T) {
 	full.Only(t)
 	onSets(t, func(t *testing.T, set *redistest.Set) {
@@ -214,7 +214,8 @@ func TestAServerThatHangsTakesNothingElseAlong(t *testing.T) {
 	w.settled(15, 15)
 }
 
-// The shards of a server that hangs wait for it. What others hold is accepted, taken over and done, also while the replicas' beats hang.
+// The shards of a server that hangs wait for it. What others hold is accepted, taken over and done, also while the
+// replicas' beats hang.
 func TestAServerThatHangsTakesOnlyItsOwnClicksAlong(t *testing.T) {
 	full.Only(t)
 	t.Parallel()

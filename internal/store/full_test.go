@@ -33,8 +33,8 @@ func fill(t *testing.T, rdb *redis.Client) (room func()) {
 	}
 }
 
-// What was claimed may have been sent: if Redis' memory fills before its outcome is known, the outcome, its audit entry and its event get in all the same. What
-// isn't begun yet isn't, until there is room. Cards go on.
+// What was claimed may have been sent: if Redis' memory fills before its outcome is known, the outcome, its audit entry
+// and its event get in all the same. What isn't begun yet isn't, until there is room. Cards go on.
 func TestAFullRedis(t *testing.T) {
 	full.Only(t)
 	t.Parallel()

@@ -160,7 +160,8 @@ func TestTurnsArePassedWhileRedisIsFull(t *testing.T) {
 	w.requireNoWork(t)
 }
 
-// order is what a lane's works must keep: the next one is handed over when the turn of the one before was passed, and none once it is done.
+// order is what a lane's works must keep: the next one is handed over when the turn of the one before was passed, and
+// none once it is done.
 type order struct {
 	handed, passed map[string]int // how many, by lane
 	done           map[string]bool
@@ -204,7 +205,8 @@ type hand struct {
 	dead bool
 }
 
-// Two replicas work three lanes off. Turns are passed at any time, and replicas are killed and stopped with work in hand: others go on in order.
+// Two replicas work three lanes off. Turns are passed at any time, and replicas are killed and stopped with work in
+// hand: others go on in order.
 func TestALaneKeepsItsOrderWhoeverDies(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		const lanes, lines = 3, 40

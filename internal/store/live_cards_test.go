@@ -60,8 +60,8 @@ func (l *live) longest(first, last int, from time.Time) (incidents, others time.
 	return incidents, others
 }
 
-// The order of edits is one over all accounts that share a workspace: an account with few cards doesn't take from the incidents of one that has
-// many, nor the other way round.
+// The order of edits is one over all accounts that share a workspace: an account with few cards doesn't take from the
+// incidents of one that has many, nor the other way round.
 func TestEditsGoToTheIncidentsOfAllAccounts(t *testing.T) {
 	full.Only(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
@@ -109,7 +109,8 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 	})
 }
 
-// Of incidents each takes a second; the card of the storm among which they are waits two at most, or it would show it too late.
+// Of incidents each takes a second; the card of the storm among which they are waits two at most, or it would show it
+// too late.
 func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		u := record.PollUpdate{Attacks: map[string]record.AttackState{}}
@@ -231,7 +232,8 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 	})
 }
 
-// What got worse within ten minutes of the last call waits while Slack is away, and then what got worse after it: one reply says both, and mentions.
+// What got worse within ten minutes of the last call waits while Slack is away, and then what got worse after it: one
+// reply says both, and mentions.
 func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2)
@@ -261,7 +263,8 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 	})
 }
 
-// The replica that posted it died meanwhile, and its channel can't be read: whether it is there can't be verified, and it is posted all the same.
+// The replica that posted it died meanwhile, and its channel can't be read: whether it is there can't be verified, and
+// it is posted all the same.
 func TestWhatCannotBeVerifiedIsPosted(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
@@ -316,7 +319,8 @@ func TestACardCostsTwoRoundTripsBeforeItsPost(t *testing.T) {
 	})
 }
 
-// Without a pace of its own wafbot takes Slack's: after a 429 it pauses as long as that says, and then keeps to a message a second.
+// Without a pace of its own wafbot takes Slack's: after a 429 it pauses as long as that says, and then keeps to a
+// message a second.
 func TestWithoutAPaceItTakesSlacks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

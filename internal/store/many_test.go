@@ -27,7 +27,8 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// many is a service with 100,000 attacks that go on, one after another each 7 ms, 50 of them incidents. It makes each page when it is asked for it.
+// many is a service with 100,000 attacks that go on, one after another each 7 ms, 50 of them incidents. It makes each
+// page when it is asked for it.
 type many struct{ now time.Time }
 
 const (
@@ -63,8 +64,8 @@ func (m many) record(n int) string {
 		n, n, n%7, n%50, n, last-300, last, 30+n%900, n/250%250, n%250, n/250%250, n%250, n, vuln)
 }
 
-// What 100,000 attacks cost, also after a restart: 67 MB of heap and 47 MB of Redis when this was written, 238 and 227 before there was a cap. The test has
-// the process for itself, for it measures the heap.
+// What 100,000 attacks cost, also after a restart: 67 MB of heap and 47 MB of Redis when this was written, 238 and 227
+// before there was a cap. The test has the process for itself, for it measures the heap.
 func TestWhatManyAttacksCost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it needs a real redis-server")
@@ -126,7 +127,8 @@ func (w *world) usedMB(t *testing.T) int {
 	return 0
 }
 
-// Attacks that a cap drops go in steps, too, and the last one has the cap with its event: neither is stored without the other. Another replica knows of it.
+// Attacks that a cap drops go in steps, too, and the last one has the cap with its event: neither is stored without the
+// other. Another replica knows of it.
 func TestVeryManyAttacksAreDeleted(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()

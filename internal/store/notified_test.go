@@ -94,7 +94,8 @@ func TestAnEventWithoutAMessageOfItsOwnIsNoDouble(t *testing.T) {
 	})
 }
 
-// What a replica posted before Redis was emptied is read back from the channel; its record comes too late and changes nothing.
+// What a replica posted before Redis was emptied is read back from the channel; its record comes too late and changes
+// nothing.
 func TestADeliveryThatRedisLostIsNotRecorded(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
@@ -143,7 +144,8 @@ func TestACardThatMoves(t *testing.T) {
 	})
 }
 
-// A card that is gone is reposted in its own place only: where the attack has another one by then, what was posted is deleted.
+// A card that is gone is reposted in its own place only: where the attack has another one by then, what was posted is
+// deleted.
 func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, a := w.openOwner(t), t.Context(), shown("x:1").Attack

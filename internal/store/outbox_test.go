@@ -182,7 +182,8 @@ func recordPlace(t testing.TB, s *store.Store, n record.Event, channel, ts strin
 	require.False(t, double)
 }
 
-// requireTrying begins to notify of an event: it is the first attempt, or one was made before, or it was notified already, at that place.
+// requireTrying begins to notify of an event: it is the first attempt, or one was made before, or it was notified
+// already, at that place.
 func requireTrying(t testing.TB, s *store.Store, id string, now, wantFirst time.Time, want string) (at record.Place) {
 	t.Helper()
 	begun, err := s.Outbox.BeginNotify(t.Context(), "acme", id, now)

@@ -228,7 +228,8 @@ func (p *protocol) settle(t *rapid.T) {
 	require.NotContains(t, strings.Join(p.mini.Keys(), "\n"), "}:lane:")
 }
 
-// Whatever replicas do, and whatever is done to them: nothing is lost, nothing is done twice, and who lost a lease writes nothing.
+// Whatever replicas do, and whatever is done to them: nothing is lost, nothing is done twice, and who lost a lease
+// writes nothing.
 //
 // The tests of leases, work and takeover run the same code with the race detector, on real servers, too.
 func TestProtocol(t *testing.T) {

@@ -97,8 +97,9 @@ func (q *quiet) add(at time.Time, typ string, ids ...string) {
 	}
 }
 
-// A poll that finds nothing new sends Redis nothing, though a mute suppresses an attack and a storm groups others: the lease's renewal says what is
-// muted. Twice a minute a poll stores that it was good, in one command: a monitoring gap begins at that time.
+// A poll that finds nothing new sends Redis nothing, though a mute suppresses an attack and a storm groups others: the
+// lease's renewal says what is muted. Twice a minute a poll stores that it was good, in one command: a monitoring gap
+// begins at that time.
 func TestAQuietPollAsksRedisNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		q := &quiet{store: w.open(t), now: noon}

@@ -39,8 +39,8 @@ type world struct {
 	wire   *wire                // to a Redis on an emulated clock, which no network reaches; nil: it has an address
 }
 
-// onEach runs a test on a miniredis and, in make full, on a real Redis. What commands rely on is tried on a real one each
-// time (conformance_test.go).
+// onEach runs a test on a miniredis and, in make full, on a real Redis. What commands rely on is tried on a real one
+// each time (conformance_test.go).
 func onEach(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Parallel()
 	t.Run("miniredis", func(t *testing.T) { t.Parallel(); test(t, newMini(t)) })
@@ -49,8 +49,8 @@ func onEach(t *testing.T, test func(t *testing.T, w *world)) {
 	}
 }
 
-// onEachClock is for tests of what takes time. On a miniredis the clock is emulated: nothing waits, and times are exact. On a real Redis a busy machine
-// adds to them.
+// onEachClock is for tests of what takes time. On a miniredis the clock is emulated: nothing waits, and times are
+// exact. On a real Redis a busy machine adds to them.
 func onEachClock(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Parallel()
 	t.Run("miniredis", func(t *testing.T) {
@@ -149,7 +149,8 @@ func (w *world) requireWithin(t testing.TB, limit, took time.Duration) {
 	}
 }
 
-// requireNever holds that something doesn't happen for a while, where the clock is emulated: a machine that is busy enough lets anything come late.
+// requireNever holds that something doesn't happen for a while, where the clock is emulated: a machine that is busy
+// enough lets anything come late.
 func (w *world) requireNever(t testing.TB, happens func() bool, while time.Duration) {
 	t.Helper()
 	if w.wire != nil {
@@ -171,7 +172,8 @@ type tester interface {
 	proxytest.TB
 }
 
-// patience is how long a test waits before it says that something never came. It is no measure of speed: a busy machine takes long.
+// patience is how long a test waits before it says that something never came. It is no measure of speed: a busy machine
+// takes long.
 const patience = 2 * time.Minute
 
 // await waits for what comes.
@@ -186,7 +188,8 @@ func await[T any](t tester, from <-chan T) T {
 	}
 }
 
-// running starts a function that ends with its context, as it must before the test does; what it returns comes through the channel.
+// running starts a function that ends with its context, as it must before the test does; what it returns comes through
+// the channel.
 func running(t testing.TB, run func(ctx context.Context) error) (stop func(), ended <-chan error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	result, done := make(chan error, 1), make(chan struct{})

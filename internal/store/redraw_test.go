@@ -38,7 +38,8 @@ func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
 	require.Equal(t, later, mark().Since)
 }
 
-// An attack that is no longer stored is not drawn any more: where more cards become stale than can be edited, its mark would wait for ever.
+// An attack that is no longer stored is not drawn any more: where more cards become stale than can be edited, its mark
+// would wait for ever.
 func TestTheMarkEndsWithTheAttack(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()

@@ -198,7 +198,8 @@ func beginWith(ctx context.Context, s *store.Store, account string, r store.Rebu
 	return err
 }
 
-// One replica whose configuration switches all changes off stops them on all, until it is gone or dead; a process that doesn't beat asks.
+// One replica whose configuration switches all changes off stops them on all, until it is gone or dead; a process that
+// doesn't beat asks.
 func TestOneReplicaSwitchesChangesOff(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		one, asks := w.open(t), w.open(t)

@@ -62,10 +62,12 @@ func isRefused(err error) bool {
 	return err != nil && refusal.TroubleOf(err).Is != ""
 }
 
-// hungUp is what else a client may read who wrote before it heard that its certificate is refused: TLS 1.3 tells it late, and the server hangs up.
+// hungUp is what else a client may read who wrote before it heard that its certificate is refused: TLS 1.3 tells it
+// late, and the server hangs up.
 const hungUp = "|reset by peer|broken pipe"
 
-// requireRefused holds that nothing is stored with less than what the servers ask for, and that no error shows a password.
+// requireRefused holds that nothing is stored with less than what the servers ask for, and that no error shows a
+// password.
 func requireRefused(t *testing.T, by *redistest.Secured, url string) {
 	stranger := redistest.NewSecured(t)
 	plain := strings.NewReplacer("rediss://", "redis://", "redis-clusters://", "redis-cluster://", "redis-sentinels://", "redis-sentinel://").Replace(url)

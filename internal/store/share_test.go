@@ -48,7 +48,8 @@ func evenly(n, replicas int) (shares []int) {
 	return shares
 }
 
-// Replicas come, die, are paused and stop; each account is owned by one at a time all along, and all are shared out evenly every time.
+// Replicas come, die, are paused and stop; each account is owned by one at a time all along, and all are shared out
+// evenly every time.
 func TestAccountsAreSharedOutEvenly(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 3, 50} {
@@ -248,7 +249,8 @@ func TestPendingComesAboutOnceASecond(t *testing.T) {
 	})
 }
 
-// A replica that owns an account no longer, or not any more as it was, saves nothing and posts nothing: what was posted before is lost with the rest.
+// A replica that owns an account no longer, or not any more as it was, saves nothing and posts nothing: what was posted
+// before is lost with the rest.
 func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 	t.Parallel()
 	update := record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1")}}

@@ -212,7 +212,8 @@ func (g gated) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// What dead replicas had is looked up together with what is in hand, and that may be finished before the answer is read.
+// What dead replicas had is looked up together with what is in hand, and that may be finished before the answer is
+// read.
 func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		gate := gated{word: []byte("work 1"), wanted: new(atomic.Bool), came: make(chan struct{}), passes: make(chan struct{})}

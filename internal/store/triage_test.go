@@ -63,7 +63,8 @@ func TestTriageIsDeletedWithItsAttack(t *testing.T) {
 	})
 }
 
-// An extension of what was done for an attack that is deleted by now acknowledges it once more: that goes when the next one is deleted.
+// An extension of what was done for an attack that is deleted by now acknowledges it once more: that goes when the next
+// one is deleted.
 func TestTriageOfADeletedAttackDoesNotStay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()

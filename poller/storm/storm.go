@@ -1,5 +1,5 @@
-// Package storm groups attacks that come too fast for a card each: when a storm begins, what its attacks are together, when that is an event, and
-// when it ends. Pure functions of stored states and what a poll found.
+// Package storm groups attacks that come too fast for a card each: when a storm begins, what its attacks are together,
+// when that is an event, and when it ends. Pure functions of stored states and what a poll found.
 package storm
 
 import (
@@ -31,8 +31,8 @@ func Began(id string) (began time.Time, ok bool) {
 	return time.Unix(unix, 0).UTC(), ok && err == nil
 }
 
-// Active reports whether a storm groups the attacks that come now. One that was rebuilt from its card groups all that has no card and is found by
-// the first poll that reads everything: most of it was in the storm before.
+// Active reports whether a storm groups the attacks that come now. One that was rebuilt from its card groups all that
+// has no card and is found by the first poll that reads everything: most of it was in the storm before.
 func Active(s record.AttackState, at time.Time) bool {
 	switch {
 	case s.Storm == nil || !s.Storm.Ended.IsZero():

@@ -58,7 +58,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// What came longer ago than the limit counts is dropped, and a poll that is added in parts counts its incidents once each.
+// What came longer ago than the limit counts is dropped, and a poll that is added in parts counts its incidents once
+// each.
 func TestArrivals(t *testing.T) {
 	t.Parallel()
 	a := storm.Arrivals{}.Add(noon, 1, map[string]int{"C1": 2}, cfg).Add(noon, 2, map[string]int{"C1": 1}, cfg)
@@ -69,7 +70,8 @@ func TestArrivals(t *testing.T) {
 	require.Zero(t, a.Incidents())
 }
 
-// An attack that is grouped gets no card: no people are mentioned or paged about it, and its revision doesn't count the event that it would have been.
+// An attack that is grouped gets no card: no people are mentioned or paged about it, and its revision doesn't count the
+// event that it would have been.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	s := storm.Join(record.AttackState{Revision: 1, Notified: true, Mention: "S0", MentionedAt: noon, Pager: &record.Pager{}}, "s1")

@@ -129,7 +129,8 @@ func latestAttacks(ctx context.Context, api *apiclient.Client, now time.Time) (a
 	return apiclient.AttackPage{}, nil
 }
 
-// clockApart compares a clock with this machine's, by how far it is ahead. Ends are reckoned by the service's clock, and ages by Redis'.
+// clockApart compares a clock with this machine's, by how far it is ahead. Ends are reckoned by the service's clock,
+// and ages by Redis'.
 func clockApart(check, subject string, off time.Duration) Finding {
 	if off.Abs() <= clock.Tolerance {
 		return Finding{check, subject, OK, "its clock agrees with this machine's within " + text.Duration(clock.Tolerance), ""}

@@ -1,5 +1,6 @@
-// Package doctor checks whether everything is there that the bot needs: the configuration, Slack, the accounts and Redis. It says how to fix what
-// isn't. It changes nothing: it posts only with --post, and in Redis it writes only a key that expires within a minute.
+// Package doctor checks whether everything is there that the bot needs: the configuration, Slack, the accounts and
+// Redis. It says how to fix what isn't. It changes nothing: it posts only with --post, and in Redis it writes only a
+// key that expires within a minute.
 package doctor
 
 import (
@@ -135,7 +136,8 @@ type checkup struct {
 	post     bool
 }
 
-// examine checks everything at the same time. A failed check hides no other one, and the order of findings doesn't depend on which answer comes first.
+// examine checks everything at the same time. A failed check hides no other one, and the order of findings doesn't
+// depend on which answer comes first.
 func examine(ctx context.Context, o Options) []Finding {
 	cfg, err := config.Load(o.Config, o.Environ)
 	if err != nil {
@@ -171,7 +173,8 @@ func asWritten(cfg *config.Config, found []Finding) []Finding {
 	return found
 }
 
-// atOnce is how many things of a kind are checked at the same time: a thousand accounts at once would look like an attack to the service.
+// atOnce is how many things of a kind are checked at the same time: a thousand accounts at once would look like an
+// attack to the service.
 const atOnce = 32
 
 // sideBySide checks many things at the same time and keeps their order.

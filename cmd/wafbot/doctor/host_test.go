@@ -15,7 +15,8 @@ import (
 	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 )
 
-// The host that Slack names for links is reached, too: refused, silent or unknown it is wrong, with every host that must be reachable.
+// The host that Slack names for links is reached, too: refused, silent or unknown it is wrong, with every host that
+// must be reachable.
 func TestDoctorReachesTheHostOfLinks(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections, and says nothing of TLS

@@ -14,7 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/hostiletext"
 )
 
-// Names of people, groups, channels and the workspace, and the words in which Slack or the service refuses, are printed by doctor and do nothing.
+// Names of people, groups, channels and the workspace, and the words in which Slack or the service refuses, are printed
+// by doctor and do nothing.
 func TestDoctorPrintsHostileText(t *testing.T) {
 	t.Parallel()
 	d := newPatient(t, healthy)

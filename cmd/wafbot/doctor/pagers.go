@@ -10,7 +10,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// pagers checks whether something answers at the address of each pager, each once. It calls none: that would wake people.
+// pagers checks whether something answers at the address of each pager, each once. It calls none: that would wake
+// people.
 func (c checkup) pagers(ctx context.Context) []Finding {
 	type place struct {
 		key     string
@@ -27,7 +28,8 @@ func (c checkup) pagers(ctx context.Context) []Finding {
 	})
 }
 
-// answers asks whether something answers at an address. Nothing is sent there but the question, and of the address no query: some have their key there.
+// answers asks whether something answers at an address. Nothing is sent there but the question, and of the address no
+// query: some have their key there.
 func (c checkup) answers(ctx context.Context, address apiclient.Secret, key string) Finding {
 	host := hostOf(address.Reveal())
 	key = c.cfg.SecretKey(key)

@@ -64,7 +64,8 @@ func openWorld(t *testing.T) *sandbox.World {
 	return world
 }
 
-// newPatient has a configuration file in which API_URL and API_TOKEN stand for those of the world; without one, the environment alone.
+// newPatient has a configuration file in which API_URL and API_TOKEN stand for those of the world; without one, the
+// environment alone.
 func newPatient(t *testing.T, yaml string) patient {
 	t.Helper()
 	p := patient{World: openWorld(t)}
