@@ -2,8 +2,8 @@ package verb
 
 import (
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -22,5 +22,5 @@ func verdict() *call.Command {
 
 func writeVerdict(c *call.Call, t *record.Triage) (call.Result, error) {
 	t.Verdict = &record.Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
-	return saved(*t, describe.Verdict(*t.Verdict)).And(whatStands(c, *t.Verdict)...), nil
+	return saved(*t, words.Verdict(*t.Verdict)).And(whatStands(c, *t.Verdict)...), nil
 }
