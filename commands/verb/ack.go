@@ -2,8 +2,8 @@ package verb
 
 import (
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -22,9 +22,9 @@ func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {
 	switch {
 	case t.Owner == nil:
 		t.Owner = owner(c, c.Actor)
-		return saved(*t, describe.Owner(t.Owner)), nil
+		return saved(*t, words.Owner(t.Owner)), nil
 	case t.Owner.Is(c.Actor):
-		return unchanged(*t, text.New(describe.Owner(t.Owner), " already")), nil
+		return unchanged(*t, text.New(words.Owner(t.Owner), " already")), nil
 	}
-	return call.Result{}, refusal.Nothing(text.New(describe.Owner(t.Owner), ". ", takeOver(c)))
+	return call.Result{}, refusal.Nothing(text.New(words.Owner(t.Owner), ". ", takeOver(c)))
 }

@@ -5,11 +5,10 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -52,7 +51,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 		if now.Quiet = !row.Ongoing; len(old) > 0 {
 			now.Outage.From = c.Now
 		}
-		res.Lines = append(res.Lines, headline.Line(now, headline.Of(now)))
+		res.Lines = append(res.Lines, words.Line(now, efficacy.Headline(now)))
 		res.Lines = append(append(res.Lines, report.AttackLines(c, k)...), old...)
 		var grouped text.Text
 		if grouped, noStorms = report.StormOfLine(c); grouped != nil {
@@ -62,17 +61,17 @@ func readAttack(c *call.Call) (call.Result, error) {
 	if err := errors.Join(noTriage, noStates, noContext, noStorms); err != nil { // reads go on without Redis
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: ", refusal.Store(err)))
 	}
-	res.Lines = append(res.Lines, describe.Triage(row.Triage)...)
+	res.Lines = append(res.Lines, words.Triage(row.Triage)...)
 	for _, ch := range slices.Backward(now.Changes) {
 		res.Changes = append(res.Changes, ch)
-		res.Lines = append(res.Lines, text.New("• ", describe.Row(ch, efficacy.Line(now, ch))))
+		res.Lines = append(res.Lines, text.New("• ", words.Row(ch, efficacy.Line(now, ch))))
 	}
 	if !isOne {
 		res.Lines = append(res.Lines, report.Details(now)...)
 	}
 	// The newest first, and last of all: of a hundred notes a message of a chat holds some.
 	for _, n := range slices.Backward(row.Triage.Notes) {
-		res.Lines = append(res.Lines, describe.Note(n))
+		res.Lines = append(res.Lines, words.Note(n))
 	}
 	return res, nil
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -67,7 +67,7 @@ func readAudit(c *call.Call) (call.Result, error) {
 	for _, log := range logs {
 		head := text.Lead(log.account, ": ", text.Count(len(log.entries), "entry"))
 		res.Lines = append(res.Lines, head)
-		res.Lines = append(res.Lines, pages.Table(auditTitles(), len(log.entries), func(i int) text.Text { return describe.AuditEntry(log.entries[i]) })...)
+		res.Lines = append(res.Lines, pages.Table(auditTitles(), len(log.entries), func(i int) text.Text { return words.AuditEntry(log.entries[i]) })...)
 	}
 	return pages.Finish(res)
 }
@@ -84,6 +84,6 @@ func auditTogether(logs []auditOf, all []record.AuditEntry, pages *call.Pager) [
 	}
 	head := text.Lead(text.Count(len(all), "entry"), ", in ", text.Number(with), " of ", text.Count(len(logs), "account"))
 	return append([]text.Text{head}, pages.Table(append([]string{"ACCOUNT"}, auditTitles()...), len(all), func(i int) text.Text {
-		return report.OfAccount(all[i].Account, describe.AuditEntry(all[i]))
+		return report.OfAccount(all[i].Account, words.AuditEntry(all[i]))
 	})...)
 }

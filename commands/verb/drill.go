@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -30,7 +30,7 @@ func writeDrill(c *call.Call) (call.Result, error) {
 		return acknowledgeDrill(c, last, card)
 	}
 	if last.Waits(c.Now) { // also when this very request comes again
-		return unchanged(last, text.New("A drill waits for its acknowledgements")).And(describe.Drill(last, c.Now)...), nil
+		return unchanged(last, text.New("A drill waits for its acknowledgements")).And(words.Drill(last, c.Now)...), nil
 	}
 	switch replicas, err := c.Facts.Replicas.Get(); {
 	case err != nil:

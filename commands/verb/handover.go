@@ -10,10 +10,10 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -68,7 +68,7 @@ func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, erro
 	before := t.Owner
 	again := before != nil && before.Is(to)
 	if again && len(c.Line.Words) == 0 {
-		return unchanged(*t, text.New(describe.Owner(before), " already")), nil
+		return unchanged(*t, text.New(words.Owner(before), " already")), nil
 	}
 	if err := assign(c, t, to); err != nil {
 		return call.Result{}, err
@@ -80,7 +80,7 @@ func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, erro
 	if to.Is(c.Actor) {
 		how = text.New(", taken over")
 	}
-	res := saved(*t, text.New(describe.Owner(t.Owner), how, ". The thread of the attack's card says so"))
+	res := saved(*t, text.New(words.Owner(t.Owner), how, ". The thread of the attack's card says so"))
 	res.Saves.Events = []record.Event{handoverEvent(c, "handover ", record.HandedOver, c.Now, record.Assignment{Attack: c.Attack.Attack, To: to.ID})}
 	return res, nil
 }

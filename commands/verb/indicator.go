@@ -8,9 +8,9 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -96,7 +96,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	if keys["type"] == change.MarkPatch {
 		rule.AttackType, verb = change.MarkPatch, "Block"
 	}
-	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(c.Account, conditions), header, text.Sanitize(regex, text.MaxPath))
+	what := fmt.Sprintf("requests %s whose %s matches %s", words.Scope(c.Account, conditions), header, text.Sanitize(regex, text.MaxPath))
 	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", scope.Host).With("path", apiclient.EncodePath(scope.Path))
 	p := change.ForTime(c, line, verb+" "+what, length)
 	p.Warnings, p.Notes = indicatorEffect(c, header, regex, rule.AttackType)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -44,7 +44,7 @@ func listTyped(c *call.Call) (list string, words []string, err error) {
 }
 
 func readLists(c *call.Call) (call.Result, error) {
-	_, words, err := listTyped(c)
+	_, typed, err := listTyped(c)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -53,13 +53,13 @@ func readLists(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.FromService(err)
 	}
 	var with text.Text
-	if len(words) > 0 {
-		with = text.New(" with ", refusal.Typed(words[0]))
-		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
+	if len(typed) > 0 {
+		with = text.New(" with ", refusal.Typed(typed[0]))
+		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, typed[0]) })
 	}
 	return listing(c, counted(c, len(entries), "entry", with), []string{"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"}, entries, func(e apiclient.IPRule) text.Text {
 		cell := text.Cell(" ")
-		return text.New(text.Code(fmt.Sprint(e.ID)), cell, describe.ListName(e.List), text.Cell(": "), text.Code(describe.Sources(e)), cell, call.AppsText(c.Account, e.Apps), text.Cell(""), describe.Until(e.Expires), text.Cell(""), describe.Author(e))
+		return text.New(text.Code(fmt.Sprint(e.ID)), cell, words.ListName(e.List), text.Cell(": "), text.Code(words.Sources(e)), cell, call.AppsText(c.Account, e.Apps), text.Cell(""), words.Until(e.Expires), text.Cell(""), words.Author(e))
 	})
 }
 
@@ -69,6 +69,6 @@ func mentions(e apiclient.IPRule, text string) bool {
 	if t, err := grammar.ParseTarget(text); err == nil {
 		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	}
-	all := strings.ToLower(describe.Sources(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
+	all := strings.ToLower(words.Sources(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
 	return strings.Contains(all, strings.ToLower(text))
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -66,12 +66,12 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, narrower := describe.ModeRules(rules, app)
-	from, by := describe.ModeByRules(rules, app), describe.ModeRuleInForce(rules, app)
+	old, narrower := words.ModeRules(rules, app)
+	from, by := words.ModeByRules(rules, app), words.ModeRuleInForce(rules, app)
 	if err := change.GuardMode(c, app, to); err != nil {
 		return nil, err
 	}
-	name := describe.ModeApp(c.Account, app)
+	name := words.ModeApp(c.Account, app)
 	p := change.ForTime(c, record.Line{Name: "mode", Words: c.Line.Words}, fmt.Sprintf("Switch %s to %s", name, to), length)
 	p.Role = change.ModeRole(from, to)
 	if old != nil && old.Mode == to { // also default

@@ -6,11 +6,11 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -52,12 +52,12 @@ func writeMute(c *call.Call) (call.Result, error) {
 	}
 	same := func(have record.Mute) bool { return have.ID == m.ID }
 	if i := slices.IndexFunc(all, same); i >= 0 && !all[i].Until.Before(m.Until) {
-		return unchanged(all[i], text.New("Muted already: ", describe.Mute(all[i]))), nil
+		return unchanged(all[i], text.New("Muted already: ", words.Mute(all[i]))), nil
 	}
 	if all = slices.DeleteFunc(all, same); len(all) >= maxMutes {
 		return call.Result{}, refusal.Guarded(text.New(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one"))
 	}
-	return saveMutes(c, append(all, m), m, text.New("Muted: ", describe.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
+	return saveMutes(c, append(all, m), m, text.New("Muted: ", words.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }
 
 func muteEnd(c *call.Call) (time.Time, error) {

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/nearest"
 	"github.com/wafbot/wafbot/internal/record"
@@ -54,7 +54,7 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 			return record.Mute{}, fmt.Errorf("read application %q: %w", keys["app"], err)
 		}
 	}
-	m.ID = record.MuteID(m.Account, describe.MuteScope(m))
+	m.ID = record.MuteID(m.Account, words.MuteScope(m))
 	return m, nil
 }
 
@@ -63,7 +63,7 @@ var attackType = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
 // readType takes types that wafbot doesn't know, but none that is one letter off a known one: that is mistyped.
 func readType(value string, _ *config.Account) (string, error) {
 	value = strings.ToLower(value)
-	near := nearest.Word(value, describe.Types(), 1)
+	near := nearest.Word(value, words.Types(), 1)
 	if near == value || near == "" && attackType.MatchString(value) {
 		return value, nil
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -25,5 +25,5 @@ func writeNote(c *call.Call, t *record.Triage) (call.Result, error) {
 		return call.Result{}, err
 	}
 	i := slices.IndexFunc(t.Notes, func(n record.Note) bool { return n.ID == id })
-	return saved(*t, describe.Note(t.Notes[i])), nil
+	return saved(*t, words.Note(t.Notes[i])), nil
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -53,7 +53,7 @@ func overrideForm(c *call.Call, f *call.Form) {
 	}
 	f.Drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, describe.Approval(q, c.Now), text.New("Without approval it holds for ", text.Duration(policy.LongestOverride), " at most. It is recorded as an override, and posted to the channel"))
+	f.Intro = append(f.Intro, words.Approval(q, c.Now), text.New("Without approval it holds for ", text.Duration(policy.LongestOverride), " at most. It is recorded as an override, and posted to the channel"))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayOverride(c, q), &refusal) {
 		f.Intro = append(f.Intro, text.Lead("Not by you, or not now", ": ", refusal.Text))
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -43,8 +43,8 @@ Example: patch POST shop.example.com/login type=sqli part=post.form_urlencoded.l
 
 func readPatchType(value string, _ *config.Account) (string, error) {
 	value = strings.ToLower(value)
-	if value != describe.AnyAttack && !apiclient.Patchable(value) {
-		return "", refusal.Invalid("type of attack for a patch", value, "sqli", "One of ", strings.Join(append(apiclient.PatchTypes(), describe.AnyAttack), ", "))
+	if value != words.AnyAttack && !apiclient.Patchable(value) {
+		return "", refusal.Invalid("type of attack for a patch", value, "sqli", "One of ", strings.Join(append(apiclient.PatchTypes(), words.AnyAttack), ", "))
 	}
 	return value, nil
 }

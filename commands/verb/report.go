@@ -2,9 +2,8 @@ package verb
 
 import (
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -27,9 +26,9 @@ func readReport(c *call.Call) (call.Result, error) {
 	switch {
 	case c.Actor.Via == record.ViaCLI:
 	case h.Storm != nil:
-		res.Lines = []text.Text{headline.StormLine(c.Account, *h.Storm, c.Now)}
+		res.Lines = []text.Text{words.StormLine(c.Account, *h.Storm, c.Now)}
 	default:
-		res.Lines = []text.Text{describe.Attack(c.Account, h.Attack, c.Now)}
+		res.Lines = []text.Text{words.Attack(c.Account, h.Attack, c.Now)}
 	}
 	return res, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -50,13 +50,13 @@ func readRules(c *call.Call) (call.Result, error) {
 	data, known, others := []ruleRow{}, []apiclient.Rule{}, map[string]int{}
 	for _, r := range all {
 		data = append(data, ruleRow{r, makers[r.ID].ID})
-		if describe.KnownKind(r) {
+		if words.KnownKind(r) {
 			known = append(known, r)
 		} else {
-			others[text.Field(r.Type)+describe.ByService(r, " (", ")")]++
+			others[text.Field(r.Type)+words.ByService(r, " (", ")")]++
 		}
 	}
-	res, err := listing(c, counted(c, len(all), "rule"), []string{"ID", "WHAT", "BY"}, known, func(r apiclient.Rule) text.Text { return describe.RuleRow(c.Account, r, makers[r.ID]) })
+	res, err := listing(c, counted(c, len(all), "rule"), []string{"ID", "WHAT", "BY"}, known, func(r apiclient.Rule) text.Text { return words.RuleRow(c.Account, r, makers[r.ID]) })
 	if err != nil {
 		return call.Result{}, err
 	}

@@ -4,9 +4,9 @@ import (
 	"net/netip"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -55,7 +55,7 @@ func readSources(c *call.Call) (call.Result, error) {
 		add(s, "configuration", nil, policy.Line(s))
 	}
 	for _, p := range c.Context.Protected {
-		add(policy.ProtectedSource(p), "protect", &p, describe.Protected(p))
+		add(policy.ProtectedSource(p), "protect", &p, words.Protected(p))
 	}
 	for _, s := range policy.Builtin() {
 		add(s, "wafbot", nil, text.New(policy.Line(s), ", by nature"))

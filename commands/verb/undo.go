@@ -104,6 +104,6 @@ func isLive(c *call.Call, attack string) (bool, error) {
 	known, err := c.Facts.Known.Get()
 	said, noTriage := c.Facts.Triage.Get()
 	a := known.Value
-	mistaken := a.FalsePositive() || said.Verdict != nil && said.Verdict.Is == "false_positive"
+	mistaken := a.FalsePositive() || said.Found("false_positive")
 	return known.Ok && c.Ongoing(c.Account, a) && !mistaken, errors.Join(err, noTriage)
 }

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -40,6 +40,6 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.Nothing(words)
 	}
 	left := slices.DeleteFunc(slices.Clone(c.Context.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
-	res := saved(found[0], text.New("No longer protected: ", describe.Protected(found[0])))
+	res := saved(found[0], text.New("No longer protected: ", words.Protected(found[0])))
 	return saveProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
 }

@@ -2,7 +2,7 @@ package verb
 
 import (
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -19,5 +19,5 @@ Example: verdict false_positive attack=ak7q2m9xw`, call.Command{
 
 func writeVerdict(c *call.Call, t *record.Triage) (call.Result, error) {
 	t.Verdict = &record.Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
-	return saved(*t, describe.Verdict(*t.Verdict)).And(whatStands(c, *t.Verdict)...), nil
+	return saved(*t, words.Verdict(*t.Verdict)).And(whatStands(c, *t.Verdict)...), nil
 }
