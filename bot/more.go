@@ -10,8 +10,9 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -36,7 +37,7 @@ func (f *forms) openMore(req request, text string) {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
 		groups, left := f.permitted(ctx, req, s)
-		return card.MoreView(headline.Line(s, headline.Of(s)), groups, left, req.meta())
+		return card.MoreView(words.Line(s, efficacy.Headline(s)), groups, left, req.meta())
 	})
 }
 

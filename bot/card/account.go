@@ -7,8 +7,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -99,8 +99,8 @@ func gapLines(a *config.Account, title string, first []apiclient.Attack, count i
 		if attack.Incident() {
 			kind = "INCIDENT "
 		}
-		lines = append(lines, text.New("• ", text.Code(record.AttackID(a.Name, attack.ID)), " ", kind, typeName(attack, maxNoticeName), " on ", a.AppName(attack.App), ", ", describe.StatusName(attack), ", ",
-			describe.Figure(attack.Hits, "hit"), ", ", timeOr(attack.First), " to ", timeOr(attack.Last), ": ", text.Code(describe.Where(attack))))
+		lines = append(lines, text.New("• ", text.Code(record.AttackID(a.Name, attack.ID)), " ", kind, typeName(attack, maxNoticeName), " on ", a.AppName(attack.App), ", ", words.StatusName(attack), ", ",
+			words.Figure(attack.Hits, "hit"), ", ", timeOr(attack.First), " to ", timeOr(attack.Last), ": ", text.Code(words.Where(attack))))
 	}
 	if more := count - len(first); more > 0 {
 		lines = append(lines, text.New("… and ", more, " more"))
@@ -193,7 +193,7 @@ func TestCard(a *config.Account, d record.Drill, card int) Message {
 
 // DrillReport says who acknowledged which test card of a drill. It mentions who asked for the drill.
 func DrillReport(d record.Drill, now time.Time) Message {
-	lines := describe.Drill(d, now)
+	lines := words.Drill(d, now)
 	if InSlack(d.By.ID) {
 		lines = mentioning(lines, d.By.ID)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -62,7 +62,7 @@ func holds(ch record.Change, now time.Time) text.Text {
 	case ch.State == record.StateUndone:
 		return text.New("undone")
 	case ch.State == record.StateBegun:
-		return describe.Begun(ch)
+		return words.Begun(ch)
 	case ch.State == record.StateHalf:
 		return text.New("done in part")
 	case !ch.InForce(now):
@@ -117,7 +117,7 @@ func settledLines(ch record.Change, seen text.Text) []text.Text {
 	case ch.Parent() != "" || ch.Unseeable() != "":
 		seen = nil
 	}
-	return []text.Text{describe.Change(ch, seen)}
+	return []text.Text{words.Change(ch, seen)}
 }
 
 // Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.

@@ -7,9 +7,8 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -27,9 +26,9 @@ func (c drawing) people(done []mitigation, name int, runbook bool) (l line) {
 	if v := c.Triage.Verdict; v != nil {
 		l.say(0, "verdict ", text.Bold(strings.ReplaceAll(text.Sanitize(v.Is, maxName), "_", " ")), ", ", text.Sanitize(v.By.Name, name))
 	}
-	if c.Headline.Incident && (len(done) > 0 || c.Triage.Verdict != nil) && !c.is(headline.FalsePositive, headline.Test) {
+	if c.Headline.Incident && (len(done) > 0 || c.Triage.Verdict != nil) && !c.is(words.FalsePositive, words.Test) {
 		vuln := text.Text(nil)
-		if c.is(headline.Ended) {
+		if c.is(words.Ended) {
 			vuln = text.New(" (vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, maxVulnID)), ")")
 		}
 		l.say(spareWords, "WAF reported an exploit", vuln, ": check for compromise")
@@ -76,10 +75,10 @@ func (c drawing) whoIsOnIt(name int) text.Text {
 		return text.New(text.User(calls), " is on it") // by the name that calls
 	case o != nil:
 		l.say(0, text.Bold(text.Sanitize(o.Name, name)), " is on it")
-	case !c.is(headline.Ended, headline.FalsePositive, headline.Test):
-		l.say(0, describe.Unacknowledged(c.Triage, false))
+	case !c.is(words.Ended, words.FalsePositive, words.Test):
+		l.say(0, words.Unacknowledged(c.Triage, false))
 	}
-	if calls != "" && !c.is(headline.Ended, headline.FalsePositive, headline.Test) {
+	if calls != "" && !c.is(words.Ended, words.FalsePositive, words.Test) {
 		l.say(0, text.User(calls))
 	}
 	return l.text()
@@ -126,7 +125,7 @@ func modeRule(s call.Situation) string {
 	if s.ListsReadAt.IsZero() || !s.Attack.App.Known || switching {
 		return ""
 	}
-	return text.Sanitize(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), maxPart)
+	return text.Sanitize(words.ModeByRules(s.Rules, int(s.Attack.App.N)), maxPart)
 }
 
 // pagerText says when someone is paged, or was, with moments as clock shows them.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -87,7 +87,7 @@ func refusedLines(a *config.Account, r record.RefusedChange, changes []record.Ch
 	}
 	lines := []text.Text{head}
 	for _, s := range r.Steps[:min(maxByHand, len(r.Steps))] {
-		lines = append(lines, text.New("• by hand, in the service's console: ", describe.ByHand(a, s)))
+		lines = append(lines, text.New("• by hand, in the service's console: ", words.ByHand(a, s)))
 	}
 	if more := len(r.Steps) - maxByHand; more > 0 {
 		lines = append(lines, text.New("• … and ", more, " more"))

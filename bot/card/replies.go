@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -21,7 +21,7 @@ func Course(s call.Situation, course []record.HitPoint) Message {
 	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
 		line = text.New(line, ", after ", text.Duration(long))
 	}
-	line = text.New(line, ": ", describe.Figure(attack.Hits, "hit"), " from ", describe.Figure(attack.SourceCount, "source"), ", ", describe.StatusName(attack))
+	line = text.New(line, ": ", words.Figure(attack.Hits, "hit"), " from ", words.Figure(attack.SourceCount, "source"), ", ", words.StatusName(attack))
 	if known, ok := newTimeline(course, attack.Last); ok {
 		peak, at := known.peak() // as on the card
 		line = text.New(line, "; peak about ", about(peak), " a minute at ", at)
@@ -33,24 +33,24 @@ func Course(s call.Situation, course []record.HitPoint) Message {
 func Worse(a *config.Account, n record.Event) Message {
 	c := n.Changed()
 	id, hits := record.AttackID(a.Name, c.Attack.ID), c.Attack.Hits.String()+" hits"
-	lead, what, about := "WORSE, ", text.Lead("It got worse: ", describe.StatusName(c.Attack), ", ", hits), describe.Attack(a, c.Attack, n.At)
+	lead, what, about := "WORSE, ", text.Lead("It got worse: ", words.StatusName(c.Attack), ", ", hits), words.Attack(a, c.Attack, n.At)
 	turn := "got worse"
 	switch n.Kind {
 	case record.Resumed:
 		turn = "resumed"
-		lead, what = "RESUMED, ", text.Lead("It resumed", " ", c.Attack.Last, ": ", describe.StatusName(c.Attack), ", ", hits, ". An acknowledgement from before counts no longer")
+		lead, what = "RESUMED, ", text.Lead("It resumed", " ", c.Attack.Last, ": ", words.StatusName(c.Attack), ", ", hits, ". An acknowledgement from before counts no longer")
 	case record.BecameIncident:
 		lead = "INCIDENT now, "
 		what = text.Lead("It worked: this attack is an INCIDENT now", ", vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, 60)), ". Assume data was read")
 	}
-	notice := fmt.Sprintf("%s%s: %s on %s, %s, %s. %s", lead, describe.StatusName(c.Attack), typeName(c.Attack, 20), text.Sanitize(a.AppName(c.Attack.App), 20),
-		hits, describe.Figure(c.Attack.SourceCount, "source"), describe.Where(c.Attack)) // hostile text stands last
+	notice := fmt.Sprintf("%s%s: %s on %s, %s, %s. %s", lead, words.StatusName(c.Attack), typeName(c.Attack, 20), text.Sanitize(a.AppName(c.Attack.App), 20),
+		hits, words.Figure(c.Attack.SourceCount, "source"), words.Where(c.Attack)) // hostile text stands last
 	if s := c.Storm; s != nil {
 		situation := call.Situation{Account: a, ID: id, Attack: c.Attack, Storm: s, Now: n.At}
-		h := headline.Of(situation)
-		state := headline.StormState(h.State, *s)
-		what, about = text.Lead("The storm "+turn+": ", state, ", ", hits), headline.Line(situation, h)
-		notice = fmt.Sprintf("Storm %s: %s on %s, %s", turn, state, text.Sanitize(describe.Applications(*s, a), 40), hits)
+		h := efficacy.Headline(situation)
+		state := words.StormState(h.State, *s)
+		what, about = text.Lead("The storm "+turn+": ", state, ", ", hits), words.Line(situation, h)
+		notice = fmt.Sprintf("Storm %s: %s on %s, %s", turn, state, text.Sanitize(words.Applications(*s, a), 40), hits)
 	}
 	msg := notified(notice, mentioning([]text.Text{what, about}, c.Mention))
 	msg.Metadata = bounded(MetaWorse, attackMeta(a.Name, id, c.Attack))
@@ -61,7 +61,7 @@ func Worse(a *config.Account, n record.Event) Message {
 func MovedLine(a *config.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
 	what := text.Lead("Storm")
 	if shown.Storm == nil {
-		what = text.Lead(describe.KindName(shown.Attack), " · ", describe.TypeName(shown.Attack.Type))
+		what = text.Lead(words.KindName(shown.Attack), " · ", words.TypeName(shown.Attack.Type))
 	}
 	return text.New(what, " · ", a.AppName(shown.Attack.App), " ", text.Code(attack), ": its card is in ", text.Channel(to.Channel), " now: ", text.Link{Label: "open it", URL: link})
 }
@@ -93,7 +93,7 @@ func HandoverLines(said record.Triage) []text.Text {
 	}
 	lines := []text.Text{line}
 	if i := slices.IndexFunc(said.Notes, func(n record.Note) bool { return n.ID == o.Note }); i >= 0 {
-		lines = append(lines, describe.Note(said.Notes[i]))
+		lines = append(lines, words.Note(said.Notes[i]))
 	}
 	return lines
 }
@@ -104,7 +104,7 @@ func LapseLines(said record.Triage, shown record.AttackState) []text.Text {
 	if !InSlack(owner) {
 		owner = ""
 	}
-	return mentioning([]text.Text{describe.Unacknowledged(said, !shown.Quiet)}, owner, Recipient(nil, shown.Mention, shown.Suppressed))
+	return mentioning([]text.Text{words.Unacknowledged(said, !shown.Quiet)}, owner, Recipient(nil, shown.Mention, shown.Suppressed))
 }
 
 // maxTakenIDs is how many attacks a takeover names for each former owner.

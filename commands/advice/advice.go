@@ -9,8 +9,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -50,7 +50,7 @@ func Advise(s call.Situation) Advice {
 		a.mode(s)
 	}
 	if locked := s.Context.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
-		a.note(describe.RulesLocked(locked))
+		a.note(words.RulesLocked(locked))
 	}
 	return a
 }
@@ -90,7 +90,7 @@ func (a *Advice) deny(s call.Situation) {
 			continue
 		}
 		if percent, known := source.share(); known && percent < leastShare {
-			a.note(text.New("No deny: ", text.Code(source.IP.String()), ", the busiest source that isn't denied, sends ", describe.Percent(percent), " of what gets through"))
+			a.note(text.New("No deny: ", text.Code(source.IP.String()), ", the busiest source that isn't denied, sends ", words.Percent(percent), " of what gets through"))
 			return
 		}
 		a.Notes = append(a.Notes, crowdLines(s, source.Source)...)
@@ -112,7 +112,7 @@ func undeniable(s call.Situation, source apiclient.Source) text.Text {
 		return text.New(address, " is ", text.Bold(own.Name), ": wafbot never denies it")
 	}
 	if e, where := listedEntry(s, apiclient.ListAllow, source); e != nil {
-		return text.New(address, " is on the allowlist", where, describe.Until(e.Expires), describe.Author(*e), ": denying it does nothing")
+		return text.New(address, " is on the allowlist", where, words.Until(e.Expires), words.Author(*e), ": denying it does nothing")
 	}
 	return nil
 }
@@ -131,9 +131,9 @@ func deniedAlready(s call.Situation) text.Text {
 	case e == nil, named && own.Deny != config.DenyApproval:
 		return nil
 	case named:
-		return text.New(address, " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, describe.Until(e.Expires), describe.Author(*e), ": ", text.Code("remove "+describe.Sources(*e)+" list=black"), " takes it off")
+		return text.New(address, " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, words.Until(e.Expires), words.Author(*e), ": ", text.Code("remove "+words.Sources(*e)+" list=black"), " takes it off")
 	}
-	return text.New(address, " is denied already", where, describe.Until(e.Expires), describe.Author(*e))
+	return text.New(address, " is denied already", where, words.Until(e.Expires), words.Author(*e))
 }
 
 // patch offers to close the hole, if a patch fits.
@@ -169,7 +169,7 @@ func (a *Advice) patch(s call.Situation) {
 // mode offers to switch the application to block.
 func (a *Advice) mode(s call.Situation) {
 	app := s.Attack.App
-	now := describe.ModeByRules(s.Rules, int(app.N))
+	now := words.ModeByRules(s.Rules, int(app.N))
 	switch {
 	case !app.Known:
 		a.note(text.New("No mode: the service doesn't name the application"))
