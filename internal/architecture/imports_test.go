@@ -63,7 +63,7 @@ var floors = []floor{
 	{"bot/card", on("internal/config", "commands"), "a card is a pure function of records: it knows neither the wire nor who asks", nil},
 	{"bot/slackconn/slacktest", nil, "Slack's end of the wire in tests shares no code with what it tests", nil},
 	{"bot/slackconn", []string{"apiclient", "internal/delay", "internal/metrics"}, "the wire doesn't know what is said over it", nil},
-	{"bot/notify", on("internal/config", "internal/clock", "internal/metrics", "bot/card", "bot/slackconn", "commands", "poller", "internal/delay"), "events become messages without anyone clicking", nil},
+	{"bot/notify", on("internal/config", "internal/clock", "internal/metrics", "bot/card", "bot/slackconn", "commands", "poller", "internal/delay", "internal/store"), "events become messages without anyone clicking", nil},
 	{"bot/rebuild", on("internal/config", "internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/delay", "internal/store"), "it makes of what wafbot's messages hold what the store begins with, so it alone of the bot knows both", nil},
 	{"bot", on("internal/config", "internal/store", "internal/clock", "internal/metrics", "internal/version", "bot", "commands", "internal/delay"), "bot and its packages alone know Slack", []string{"github.com/slack-go/slack"}},
 
