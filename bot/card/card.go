@@ -58,7 +58,7 @@ func (c drawing) render() Message {
 
 // message puts lines, small print and buttons together.
 func (c drawing) message(lines []line, small line, notice string, buttons []*slack.ButtonBlockElement) Message {
-	var shown []text.Text
+	var shown text.Lines
 	for _, l := range lines {
 		shown = append(shown, l.text())
 	}
@@ -77,7 +77,7 @@ func paragraphs(all [][]text.Text) (blocks []slack.Block) {
 }
 
 // paragraph joins lines in Slack's markup.
-func paragraph(lines []text.Text) string {
+func paragraph(lines text.Lines) string {
 	var markups []string
 	for _, line := range lines {
 		markups = append(markups, fit(line, maxCardLine+unseen(line)))

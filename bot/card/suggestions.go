@@ -44,7 +44,7 @@ func (c drawing) suggestions(offered advice.Advice) []call.Suggestion {
 }
 
 // buttons are a card's, and lines to type for what has no room.
-func (c drawing) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
+func (c drawing) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement, without text.Lines) {
 	suggestions := c.suggestions(offered)
 	if c.Unwatched() {
 		if b := m.link(text.Link{Label: "Open console", URL: c.Account.ConsoleURL}); b != nil {

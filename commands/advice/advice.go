@@ -20,8 +20,8 @@ import (
 // missing.
 type Advice struct {
 	Suggestions []call.Suggestion
-	Notes       []text.Text
-	Denied      []text.Text       // what must never be denied and is: it matters more than the attack
+	Notes       text.Lines
+	Denied      text.Lines        // what must never be denied and is: it matters more than the attack
 	Remedies    []call.Suggestion // the buttons that end that
 }
 

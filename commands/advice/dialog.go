@@ -196,10 +196,10 @@ func lockedSentence(s call.Situation, what string) call.Sentence {
 }
 
 // crowdLines warn of a source that is likely many people's.
-func crowdLines(s call.Situation, source apiclient.Source) []text.Text {
+func crowdLines(s call.Situation, source apiclient.Source) text.Lines {
 	seen := s.Context.Sources[source.IP]
 	if !words.LikelyShared(seen) {
 		return nil
 	}
-	return []text.Text{words.Shared(grammar.RangeOf(grammar.OnlyAddr(source.IP)), seen)}
+	return text.Lines{words.Shared(grammar.RangeOf(grammar.OnlyAddr(source.IP)), seen)}
 }

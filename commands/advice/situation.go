@@ -53,7 +53,7 @@ func WatchedOnly(s call.Situation) bool {
 
 // deniedSources finds the attack's sources that must never be denied and are, by an entry that wafbot didn't make: it
 // may shut customers out, which matters more than the attack. Each entry has a button that takes it off.
-func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion) {
+func deniedSources(s call.Situation) (lines text.Lines, open []call.Suggestion) {
 	sources := s.Attack.Sources
 	if top, ok := topSource(s); ok {
 		sources = append([]apiclient.Source{top}, sources...)
@@ -72,11 +72,11 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 		line := text.Newf("*%v IS DENIED*%v%v: customers may be shut out",
 			text.Sanitize(own.Name, text.MaxField/2), where, words.Until(e.Expires))
 		if s.Policy.ChangesNow() == config.ChangesOff {
-			lines = append(lines, text.Newf("%v. Take `%v` off the denylist in the service's console",
-				line, words.Sources(*e)))
+			lines.Addf("%v. Take `%v` off the denylist in the service's console",
+				line, words.Sources(*e))
 			continue
 		}
-		lines = append(lines, text.Newf("%v. An admin takes it off: `remove %v list=black`", line, words.Sources(*e)))
+		lines.Addf("%v. An admin takes it off: `remove %v list=black`", line, words.Sources(*e))
 		open = append(open, call.Suggestion{
 			Label: "End deny of " + text.Sanitize(own.Name, 12), Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
 			Line: lineFor(s, "remove", fmt.Sprint(e.ID)),

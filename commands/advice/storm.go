@@ -11,8 +11,8 @@ import (
 )
 
 // noStormDeny says what stops a storm that no one denial does.
-func noStormDeny(s call.Situation) []text.Text {
-	lines := []text.Text{text.Newf("*No one deny stops this.* *What can:* a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
+func noStormDeny(s call.Situation) text.Lines {
+	lines := text.Lines{text.Newf("*No one deny stops this.* *What can:* a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
 	method, place, ok := stormPlace(s)
 	if !ok || WatchedOnly(s) {
 		return lines
