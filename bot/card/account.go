@@ -24,7 +24,7 @@ func FirstStart(a *config.Account, first record.FirstStartFacts, p policy.Policy
 	}
 	var buttons []call.Suggestion
 	if first.Incidents > 0 {
-		buttons = append(buttons, call.Suggestion{Label: "List incidents", Line: record.Line{Name: "incidents"}.With("account", a.Name)})
+		buttons = append(buttons, call.Suggestion{Label: "List incidents", Line: record.LineOf(a.Name, "incidents")})
 	}
 	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons), Metadata: bounded(MetaStart, accountMeta(a.Name))}
 }
@@ -88,7 +88,7 @@ func MonitoringGap(a *config.Account, f record.GapFacts, now time.Time) Message 
 	}
 	// Attacks are listed by the age of their last hit. An hour is added for a reader who comes later.
 	since := fmt.Sprintf("%dh", int(now.Sub(f.From)/time.Hour)+2)
-	return notified(notice, lines, call.Suggestion{Label: "List all", Line: record.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
+	return notified(notice, lines, call.Suggestion{Label: "List all", Line: record.LineOf(a.Name, "attacks").With("since", since)})
 }
 
 // gapLines lists the first attacks of so many, and counts the others.
@@ -127,7 +127,7 @@ func PagerUnreachable(a *config.Account, fault record.PagerFault) Message {
 		text.Newf("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. If you read this: acknowledge what waits, or page by other means"),
 	}
 	return notified("The pager of "+a.Name+" can't be called, no page is sent: "+why, mentioning(lines, a.Ops()),
-		call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
+		call.Suggestion{Label: "Show status", Line: record.LineOf(a.Name, "status")})
 }
 
 // ForeignRecords says that the service answers with records of other clients, and what wafbot makes of them.
@@ -182,7 +182,7 @@ func TestCard(a *config.Account, d record.Drill, card int) Message {
 	c, asker := d.Cards[card], text.Field(d.By.Name)
 	notice := "Test card: nothing happened. " + asker + " tests whether a card is acknowledged"
 	state := text.Newf("Press *Acknowledge*, as you would if this were an attack")
-	ack := record.Line{Name: "drill"}.With("ack", d.CardID(card)).With("account", a.Name)
+	ack := record.LineOf(a.Name, "drill").With("ack", d.CardID(card))
 	buttons := []call.Suggestion{{Label: "Acknowledge", Line: ack}}
 	if c.By != nil {
 		who, after := text.Field(c.By.Name), text.Duration(c.After)

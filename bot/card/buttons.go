@@ -104,9 +104,6 @@ func openable(address string, most int) (string, bool) {
 	return b.String(), b.Len() <= most
 }
 
-// inLine is an address short enough for a line of a card. Longer ones get a button.
-func inLine(address string) (string, bool) { return openable(address, maxLineURL) }
-
 // buttonsOf are the buttons of blocks, in their order.
 func buttonsOf(blocks []slack.Block) (buttons []*slack.ButtonBlockElement) {
 	for _, block := range blocks {
