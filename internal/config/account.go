@@ -25,7 +25,7 @@ func (r Redis) Address() address.Options {
 func (a *Account) InForce() []Route {
 	routes := slices.Clone(a.Routes)
 	if routes == nil {
-		incident, attack := NewRoute(), NewRoute()
+		incident, attack := Default[Route](), Default[Route]()
 		incident.Match = Match{Kind: OneOrMore{KindIncident}}
 		attack.Match = Match{Kind: OneOrMore{KindAttack}, Status: OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30}
 		routes = []Route{incident, attack}
