@@ -39,24 +39,19 @@ func stricter(one, other string) string {
 // checkPolicies reports contradictions within the policy for all accounts, and within what an account's own keys make
 // of it.
 func (c *Config) checkPolicies() {
-	const all = "policy"
-	c.checkTerminal(all, c.Policy)
-	c.checkDurations(all, c.Policy)
-	c.checkOverride(all, c.Policy.Approval)
-	for i := range c.Accounts {
-		if key := Element("accounts", i) + ".policy"; c.origins.isSet(key) {
-			p := c.PolicyOf(i)
-			c.checkTerminal(key, c.Accounts[i].Policy)
-			c.checkDurations(key, p)
-			c.checkOverride(key, p.Approval)
+	check := func(key string, own, p Policy) {
+		for _, user := range slices.Sorted(maps.Keys(own.Terminal)) {
+			if own.Terminal[user].Role == "" {
+				c.origins.report(below(below(key, "terminal"), user)+".role", "missing; write one of viewer, responder, admin")
+			}
 		}
+		c.checkDurations(key, p)
+		c.checkOverride(key, p.Approval)
 	}
-}
-
-func (c *Config) checkTerminal(key string, p Policy) {
-	for _, user := range slices.Sorted(maps.Keys(p.Terminal)) {
-		if p.Terminal[user].Role == "" {
-			c.origins.report(below(below(key, "terminal"), user)+".role", "missing; write one of viewer, responder, admin")
+	check("policy", c.Policy, c.Policy)
+	for i, a := range c.Accounts {
+		if key := Element("accounts", i) + ".policy"; c.origins.isSet(key) {
+			check(key, a.Policy, c.PolicyOf(i))
 		}
 	}
 }

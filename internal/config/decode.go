@@ -39,42 +39,38 @@ func (a *Application) short() any { return &a.Name }
 
 func (u *TerminalUser) short() any { return &u.Role }
 
-// document reads a whole file and returns what it begins with, nil if it holds nothing; ok is false if it isn't YAML. Then it reports the first fault alone.
-func (d *decoder) document(data string) (root *yaml.Node, ok bool) {
+// configuration decodes the configuration's file. It reports whether there is something to check. Of a file that isn't
+// YAML it reports the first fault alone.
+func (d *decoder) configuration(data string, c *Config) bool {
 	var first, second yaml.Node
 	loader, err := yaml.NewLoader(strings.NewReader(data))
 	if err == nil {
 		err = loader.Load(&first)
 	}
 	if errors.Is(err, io.EOF) {
-		return nil, true
+		return true // it holds nothing
 	}
 	if err == nil {
 		if err = loader.Load(&second); err == nil {
 			d.reportAt(d.place(&second), "YAML", "a second document starts here; one file holds one configuration")
-			return nil, false
+			return false
 		}
 	}
 	if !errors.Is(err, io.EOF) {
 		d.broken(err)
-		return nil, false
+		return false
 	}
-	return first.Content[0], true
-}
-
-// configuration decodes the configuration's file. It reports whether there is something to check.
-func (d *decoder) configuration(data string, c *Config) bool {
-	root, ok := d.document(data)
-	switch {
-	case root == nil || root.Tag == "!!null":
-		return ok
+	switch root := first.Content[0]; {
+	case root.Tag == "!!null":
+		return true
 	case root.Kind != yaml.MappingNode:
 		d.reportAt(d.place(root), "YAML", "does not start with a key; write keys of the configuration, such as accounts:")
 		return false
+	default:
+		d.defaults = &c.AccountDefaults
+		d.fields(root, leaf{value: reflect.ValueOf(c)})
+		return !d.full()
 	}
-	d.defaults = &c.AccountDefaults
-	d.fields(root, leaf{value: reflect.ValueOf(c)})
-	return !d.full()
 }
 
 func (d *decoder) broken(err error) {
@@ -95,9 +91,7 @@ func (d *decoder) place(n *yaml.Node) Position {
 // decode puts a node into a field of Config.
 func (d *decoder) decode(n *yaml.Node, l leaf) {
 	at, v := d.place(n), l.value
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = resolved(n)
 	if !d.spend(at, 1) {
 		return
 	}
