@@ -221,10 +221,12 @@ func Worsened(b record.Baseline, a apiclient.Attack) bool {
 	return b.Hits.Known && a.Hits.Known && a.Hits.N >= leastWorse && a.Hits.N/10 >= b.Hits.N
 }
 
+// Mentions reports whether an attack's event mentions people: one of newer figures, or of its end, doesn't.
+func Mentions(kind record.EventKind) bool { return kind != record.Grew && kind != record.WentQuiet }
+
 // Raised is the baseline after an observation, and after its event if kind is set.
 func Raised(b record.Baseline, a apiclient.Attack, kind record.EventKind) record.Baseline {
-	mentions := kind != record.Grew && kind != record.WentQuiet
-	if a.Hits.Known && (mentions || !b.Hits.Known) {
+	if a.Hits.Known && (Mentions(kind) || !b.Hits.Known) {
 		b.Hits = a.Hits
 	}
 	if _, known := a.Status().PassRank(); known {
