@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -92,6 +93,15 @@ func (p *Poller) load(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.st, p.loaded = next, true
 	return nil
+}
+
+// newReader is a reader of a poll that begins now.
+func (p *Poller) newReader() *reader {
+	now := p.cfg.Clock.Now()
+	return &reader{p, snapshot{
+		begin: time.Now(), at: now, from: now.Add(-p.cfg.Account.Lookback),
+		records: map[string]*apiclient.Attack{}, sums: map[string]uint64{}, tries: map[netip.Addr]time.Time{},
+	}}
 }
 
 // settle completes a decision with its evidence, saves it, takes it over, and wakes the notifier for its events.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -18,15 +17,6 @@ const settleAt = 5_000
 type reader struct {
 	*Poller
 	snapshot
-}
-
-// newReader is a reader of a poll that begins now.
-func (p *Poller) newReader() *reader {
-	now := p.cfg.Clock.Now()
-	return &reader{p, snapshot{
-		begin: time.Now(), at: now, from: now.Add(-p.cfg.Account.Lookback),
-		records: map[string]*apiclient.Attack{}, sums: map[string]uint64{}, tries: map[netip.Addr]time.Time{},
-	}}
 }
 
 // read asks the service. After an error the snapshot holds what came before it.
