@@ -33,8 +33,8 @@ func (a *app) open() {
 	})
 	a.server = bot.New(bot.Config{
 		Slack: a.slack, Secret: s.SigningSecret, Links: a.store.Links, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
-		Inbox: inbox{a.store.Inbox, a.store}, Cards: a.store.Cards, Accounts: posted, Command: s.Command,
-		Pagers:  pagers{a.cfg, a.store.Pages},
+		Inbox: inbox{a.store.Inbox, a.store}, AttackAt: a.store.Cards.AttackAt, Accounts: posted, Command: s.Command,
+		PagerSecret: a.cfg.PagerSecret, Called: a.called,
 		Damaged: func(ctx context.Context) []string { return a.store.Damaged(ctx, a.names()) },
 		Broken:  a.brokenSources, Configuration: a.configuration, State: a.state, Metrics: a.metrics, Log: a.log, Clocks: a.clocks,
 	})

@@ -52,7 +52,7 @@ func ListForm(c *call.Call, f *call.Form) {
 	at := slices.IndexFunc(f.Fields, func(field call.Field) bool { return field.Arg == "target" })
 	f.Fields = append(slices.Replace(f.Fields, at, at+1, fields[:i+1]...), fields[i+1:]...) // what hits everybody somewhere comes last
 	f.OneOf = []string{"target"}
-	f.Fields = slices.DeleteFunc(f.Fields, func(field call.Field) bool { return field.Arg == ArgAttack.Name })
+	f.Fields = slices.DeleteFunc(f.Fields, func(field call.Field) bool { return field.Arg == "attack" })
 }
 
 func topSource(c *call.Call) (grammar.Target, bool) {
@@ -231,9 +231,4 @@ func MuteForm(c *call.Call, f *call.Form) {
 		f.Relabel("source", "Everything from this address or range instead", "as "+top.String()+", its top source")
 	}
 	f.Relabel("type", "Everything of this type instead", "as "+text.Field(c.Attack.Type))
-}
-
-// ListMisses reports whether a line names no source, and no attack whose top source it could be.
-func ListMisses(line record.Line) bool {
-	return len(line.Words) == 0 && line.Keys["attack"] == ""
 }

@@ -9,14 +9,13 @@ import (
 )
 
 func ack() *call.Command {
-	return &call.Command{
-		Name: "ack", Aliases: []string{"claim"}, Role: record.Responder,
-		Summary: "acknowledge an attack: you are on it",
-		Args:    []call.Arg{argAttack},
-		Example: "ack attack=ak7q2m9xw",
-		Needs:   call.Rounds{triageNeeds},
-		Write:   onTriage(writeAck),
-	}
+	return command(`ack claim: responder
+acknowledge an attack: you are on it
+attack=
+Example: ack attack=ak7q2m9xw`, call.Command{
+		Needs: call.Rounds{triageNeeds},
+		Write: onTriage(writeAck),
+	})
 }
 
 func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/commands/words"
@@ -15,14 +14,13 @@ import (
 )
 
 func attack() *call.Command {
-	return &call.Command{
-		Name: "attack", Role: record.Viewer,
-		Summary: "one attack: what, from where, since when, and what was done",
-		Args:    []call.Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card", Label: "Attack", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs}},
-		Needs:   call.Rounds{attackNeeds, report.GroupedNeeds},
-		Example: "attack ak7q2m9xw",
-		Read:    readAttack,
-	}
+	return command(`attack: viewer
+one attack: what, from where, since when, and what was done
+ID Attack
+Example: attack ak7q2m9xw`, call.Command{
+		Needs: call.Rounds{attackNeeds, report.GroupedNeeds},
+		Read:  readAttack,
+	})
 }
 
 func attackNeeds(c *call.Call) call.Needs {

@@ -7,18 +7,17 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
-	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func conditions() *call.Command {
-	return &call.Command{
-		Name: "conditions", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "which requests rules are for: sets of conditions, and how many rules each has",
-		Args:    []call.Arg{call.ArgPage},
-		Needs:   call.Needs{Conditions: true, Rules: call.AllRules}.Always(),
-		Read:    readConditions,
-	}
+	return command(`conditions: viewer
+which requests rules are for: sets of conditions, and how many rules each has
+[page=]
+[--all]`, call.Command{
+		Needs: call.Needs{Conditions: true, Rules: call.AllRules}.Always(),
+		Read:  readConditions,
+	})
 }
 
 // conditionRow is a set of conditions for programs.

@@ -9,7 +9,6 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
@@ -18,14 +17,15 @@ import (
 )
 
 func deleteRule() *call.Command {
-	return &call.Command{
-		Name: "delete-rule", Aliases: []string{"unrule"}, Role: record.Admin,
-		Summary: "delete a rule",
-		Args:    []call.Arg{{Name: "rule", Object: true, Required: true, Help: "the rule's number, as rules shows it", Read: call.ReadNumber}, form.ArgAttack, form.ArgReason},
-		Example: "delete-rule 5001",
-		Needs:   call.Needs{Rules: call.AllRules}.Always(),
-		Plan:    planDeleteRule,
-	}
+	return command(`delete-rule unrule: admin
+delete a rule
+RULE: the rule's number, as rules shows it
+[attack=]
+[reason=]
+Example: delete-rule 5001`, call.Command{
+		Needs: call.Needs{Rules: call.AllRules}.Always(),
+		Plan:  planDeleteRule,
+	})
 }
 
 func planDeleteRule(c *call.Call) ([]call.Plan, error) {

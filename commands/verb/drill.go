@@ -11,17 +11,14 @@ import (
 )
 
 func drill() *call.Command {
-	return &call.Command{
-		Name: "drill", Role: record.Responder,
-		Summary: "post a test card wherever the account's routes post, and report who acknowledged each and when",
-		Example: "drill page=yes",
-		Args: []call.Arg{
-			{Name: "page", Help: "yes: call the pagers for real, until the cards are acknowledged", Read: call.OneOf("word", "yes")},
-			{Name: "ack", Help: "acknowledge that test card, as its button does"},
-		},
+	return command(`drill: responder
+post a test card wherever the account's routes post, and report who acknowledged each and when
+[page=]: yes: call the pagers for real, until the cards are acknowledged
+[ack=]: acknowledge that test card, as its button does
+Example: drill page=yes`, call.Command{
 		Needs: call.Needs{Drill: true, Replicas: true}.Always(),
 		Write: writeDrill,
-	}
+	})
 }
 
 func writeDrill(c *call.Call) (call.Result, error) {

@@ -21,14 +21,13 @@ type explanation struct {
 }
 
 func explain() *call.Command {
-	return &call.Command{
-		Name: "explain", Role: record.Viewer,
-		Summary: "where an attack goes and why: its route, its card, its mute",
-		Args:    []call.Arg{argAttack},
-		Needs:   call.Rounds{explainNeeds, routingNeeds},
-		Example: "explain attack=ak7q2m9xw",
-		Read:    readExplain,
-	}
+	return command(`explain: viewer
+where an attack goes and why: its route, its card, its mute
+attack=
+Example: explain attack=ak7q2m9xw`, call.Command{
+		Needs: call.Rounds{explainNeeds, routingNeeds},
+		Read:  readExplain,
+	})
 }
 
 func explainNeeds(c *call.Call) call.Needs {

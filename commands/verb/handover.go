@@ -19,19 +19,18 @@ import (
 )
 
 func handover() *call.Command {
-	return &call.Command{
-		Name: "handover", Aliases: []string{"assign"}, Role: record.Responder,
-		Summary: "hand an attack to another user, or take it over; with --all everything that goes on",
-		Args: []call.Arg{
-			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note", Kind: call.FieldLines},
-			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: call.ReadUser, Bare: call.IsUser, Kind: call.FieldUser},
-			{Name: "attack", Help: argAttack.Help + "; left out with --all", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs},
-		},
-		Flags: []string{"all"}, Example: "handover --all to=@me", Form: form.HandoverForm,
+	return command(`handover assign: responder
+hand an attack to another user, or take it over; with --all everything that goes on
+[MESSAGE…]: what they should know: becomes a note
+to=: who: @me, a mention, or a Slack user id as U0123ABCD
+[attack=]: the attack's id, as on its card; in a card's thread it need not be written; left out with --all
+[--all]
+Example: handover --all to=@me`, call.Command{
+		Form:    form.HandoverForm,
 		Missing: func(l record.Line) bool { return l.Keys["attack"] == "" && !l.Has("all") },
 		Needs:   call.Rounds{handoverNeeds},
 		Write:   writeHandover,
-	}
+	})
 }
 
 func handoverNeeds(c *call.Call) (n call.Needs) {

@@ -10,26 +10,23 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
-	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func lists() *call.Command {
-	return &call.Command{
-		Name: "lists", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "what is denied, allowed and graylisted, by whom and until when",
-		Args: []call.Arg{
-			{Name: "list", Object: true, Help: "black, white or gray; left out: all"},
-			{Name: "text", Object: true, Help: "an address, or a part of the reason or author"},
-			call.ArgPage,
-		},
-		Example: "lists black 203.0.113.0/24",
+	return command(`lists: viewer
+what is denied, allowed and graylisted, by whom and until when
+[LIST]: black, white or gray; left out: all
+[TEXT]: an address, or a part of the reason or author
+[page=]
+[--all]
+Example: lists black 203.0.113.0/24`, call.Command{
 		Needs: call.Rounds{func(c *call.Call) call.Needs {
 			list, _, _ := listTyped(c)
 			return call.Needs{Entries: list}
 		}},
 		Read: readLists,
-	}
+	})
 }
 
 // listTyped is the list that the line names, and what it says beside.

@@ -18,25 +18,21 @@ import (
 )
 
 func mode() *call.Command {
-	return &call.Command{
-		Name: "mode", Role: record.Viewer,
-		Summary: "show the filtration mode of an application or the account, or switch it for a time",
+	return command(`mode: viewer
+show the filtration mode of an application or the account, or switch it for a time
+APP: the application's id or name, or app:default; account: the account's own mode, of all applications without one
+[MODE]: off, monitoring, safe_blocking, block or default; a milder one than now needs an admin
+[for=]
+[attack=]
+[reason=]
+[--locked]
+Example: mode Shop block for=2h`, call.Command{
 		Needs:   call.Needs{Rules: call.AllRules}.Always(),
-		Args: []call.Arg{
-			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default; account: the account's own mode, of all applications without one", Label: "Application", Read: call.ReadModeApp, Options: form.ModeApps},
-			{
-				Name: "mode", Object: true, Read: readMode, Options: form.ModeOptions,
-				Help:  "off, monitoring, safe_blocking, block or default; a milder one than now needs an admin",
-				Needs: call.Needs{Rules: call.AllRules}, // the form says the present one
-			},
-			form.ArgFor(nil), form.ArgAttack, form.ArgReason,
-		},
-		Flags:   []string{call.FlagLocked},
-		Example: "mode Shop block for=2h",
 		Changes: func(l record.Line) bool { return len(l.Words) > 1 },
 		Form:    form.ModeForm,
-		Read:    report.ShowMode, Plan: planMode,
-	}
+		Read:    report.ShowMode,
+		Plan:    planMode,
+	})
 }
 
 // readMode takes a mode, also as people call it.

@@ -8,7 +8,6 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/commands/words"
@@ -17,13 +16,11 @@ import (
 )
 
 func mute() *call.Command {
-	length := form.ArgFor(policy.Policy.MuteFor)
-	length.Options = form.Lengths // never forever
-	return &call.Command{
-		Name: "mute", Role: record.Responder,
-		Summary: "suppress the notifications of an attack, a source or a type for a while; incidents are posted all the same, and what still goes on at its end is posted then",
-		Args:    append(mutable(), length),
-		Example: "mute type=scanner for=1h",
+	return command(`mute: responder
+suppress the notifications of an attack, a source or a type for a while; incidents are posted all the same, and what
+  still goes on at its end is posted then
+Example: mute type=scanner for=1h`+mutable+`
+[for=]`, call.Command{
 		Missing: func(l record.Line) bool {
 			return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == ""
 		},
@@ -32,7 +29,7 @@ func mute() *call.Command {
 			return call.Needs{Mutes: true, Stored: c.Line.Keys["source"] != "" || c.Line.Keys["type"] != ""}
 		}},
 		Write: writeMute,
-	}
+	})
 }
 
 // maxMutes is how many mutes of an account are in force at the same time: each poll goes through them.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
@@ -20,14 +19,12 @@ import (
 )
 
 // mutable is what can be muted.
-func mutable() []call.Arg {
-	return []call.Arg{
-		{Name: "attack", Help: "one attack, by its id", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs},
-		{Name: "source", Help: "attacks from an address or a range: all sources that the service lists lie in it, and are at least half of the hits where it doesn't list all", Read: call.ReadRange},
-		{Name: "type", Help: "attacks of a type, as sqli", Read: readType},
-		{Name: "app", Help: "only on this application; with source= or type=", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
-	}
-}
+const mutable = `
+[attack=]: one attack, by its id
+[source=]: attacks from an address or a range: all sources that the service lists lie in it, and are at least half
+  of the hits where it doesn't list all
+[type=]: attacks of a type, as sqli
+[app=]: only on this application; with source= or type=`
 
 // muteTyped is what a line mutes, by the one who asks. An attack that is only implied gives way to what was typed.
 func muteTyped(c *call.Call) (record.Mute, error) {

@@ -9,14 +9,14 @@ import (
 )
 
 func note() *call.Command {
-	return &call.Command{
-		Name: "note", Role: record.Responder,
-		Summary: "write down what others should know about an attack",
-		Args:    []call.Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters", Kind: call.FieldLines}, argAttack},
-		Example: "note \"type=xss was our own test\" attack=ak7q2m9xw",
-		Needs:   call.Rounds{triageNeeds},
-		Write:   onTriage(writeNote),
-	}
+	return command(`note: responder
+write down what others should know about an attack
+TEXT…: at most 500 characters
+attack=
+Example: note "type=xss was our own test" attack=ak7q2m9xw`, call.Command{
+		Needs: call.Rounds{triageNeeds},
+		Write: onTriage(writeNote),
+	})
 }
 
 func writeNote(c *call.Call, t *record.Triage) (call.Result, error) {

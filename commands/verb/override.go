@@ -15,15 +15,15 @@ import (
 )
 
 func override() *call.Command {
-	return &call.Command{
-		Name: "override", Aliases: []string{"alone", "break-glass"}, Role: record.Responder,
-		Summary: "no answer: do what you asked approval for, for a short time; the leads are notified",
-		Args:    []call.Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
-		Example: `override r7k2m9xw4 reason="the shop is down"`,
-		Form:    overrideForm,
-		Needs:   call.Needs{Approvals: true}.Always(),
-		Decide:  decideOverride,
-	}
+	return command(`override alone break-glass: responder
+no answer: do what you asked approval for, for a short time; the leads are notified
+REQUEST
+reason= Why it can't wait: why it can't wait, in at least 10 characters
+Example: override r7k2m9xw4 reason="the shop is down"`, call.Command{
+		Form:   overrideForm,
+		Needs:  call.Needs{Approvals: true}.Always(),
+		Decide: decideOverride,
+	})
 }
 
 func decideOverride(c *call.Call) (call.Decision, error) {

@@ -8,7 +8,6 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
@@ -18,19 +17,17 @@ import (
 )
 
 func protect() *call.Command {
-	return &call.Command{
-		Name: "protect", Role: record.Admin,
-		Summary: "never deny a source again, until unprotect; what must outlive Redis belongs into the configuration",
-		Example: "protect 198.51.100.0/24 name=\"branch office\"",
-		Args: []call.Arg{
-			{Name: "target", Object: true, Many: true, Required: true, Read: call.ReadRange, Help: "an address, or a range as 203.0.113.0/24"},
-			{Name: "name", Help: "what it is, for people"},
-			{Name: "deny", Help: "never, or approval; left out: never", Read: call.OneOf("word", config.DenyNever, config.DenyApproval)},
-			form.ArgAttack, form.ArgReason,
-		},
+	return command(`protect: admin
+never deny a source again, until unprotect; what must outlive Redis belongs into the configuration
+TARGET…: an address, or a range as 203.0.113.0/24
+[name=]: what it is, for people
+[deny=]: never, or approval; left out: never
+[attack=]
+[reason=]
+Example: protect 198.51.100.0/24 name="branch office"`, call.Command{
 		Needs: call.Needs{Entries: apiclient.ListDeny, Stored: true}.Always(),
 		Write: writeProtect,
-	}
+	})
 }
 
 // maxProtected is how many ranges of an account are protected: each change is held against them.

@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
@@ -21,20 +20,18 @@ import (
 )
 
 func remove() *call.Command {
-	return &call.Command{
-		Name: "remove", Aliases: []string{"unblock", "unban"}, Role: record.Responder,
-		Summary: "take an entry off a list",
-		Args: []call.Arg{
-			{Name: "entry", Object: true, Required: true, Help: "the entry's number as lists shows it, or its source exactly as it stands there"},
-			{Name: "list", Help: "black, white or gray, where a source is on several", Read: call.ReadList, Options: form.ListOptions},
-			form.ArgAttack, form.ArgReason,
-		},
-		Example: "remove 203.0.113.7 list=black",
+	return command(`remove unblock unban: responder
+take an entry off a list
+ENTRY: the entry's number as lists shows it, or its source exactly as it stands there
+[list=]: black, white or gray, where a source is on several
+[attack=]
+[reason=]
+Example: remove 203.0.113.7 list=black`, call.Command{
 		Needs: call.Rounds{func(c *call.Call) call.Needs {
 			return call.Needs{Entries: cmp.Or(c.Line.Keys["list"], call.AllLists)}
 		}},
 		Plan: planRemove,
-	}
+	})
 }
 
 func planRemove(c *call.Call) ([]call.Plan, error) {

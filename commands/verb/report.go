@@ -9,14 +9,15 @@ import (
 )
 
 func reportCommand() *call.Command {
-	return &call.Command{
-		Name: "report", Role: record.Viewer, Past: true,
-		Summary: "what happened in an attack and what was done, to be copied as Markdown",
-		Args:    []call.Arg{argAttack, call.ArgPage},
-		Example: "report attack=ak7q2m9xw",
-		Needs:   report.HistoryNeeds(),
-		Read:    readReport,
-	}
+	return command(`report: viewer
+what happened in an attack and what was done, to be copied as Markdown
+attack=
+[page=]
+Example: report attack=ak7q2m9xw`, call.Command{
+		Past:  true,
+		Needs: report.HistoryNeeds(),
+		Read:  readReport,
+	})
 }
 
 func readReport(c *call.Call) (call.Result, error) {

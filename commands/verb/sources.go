@@ -13,14 +13,15 @@ import (
 )
 
 func sources() *call.Command {
-	return &call.Command{
-		Name: "sources", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "what is never denied, or only with approval: by the configuration, by an admin, by nature",
-		Args:    []call.Arg{{Name: "text", Object: true, Help: "an address, or a part of a name or a range; left out: all"}, call.ArgPage},
-		Example: "sources 203.0.113.7",
-		Needs:   call.Needs{Context: true}.Always(),
-		Read:    readSources,
-	}
+	return command(`sources: viewer
+what is never denied, or only with approval: by the configuration, by an admin, by nature
+[TEXT]: an address, or a part of a name or a range; left out: all
+[page=]
+[--all]
+Example: sources 203.0.113.7`, call.Command{
+		Needs: call.Needs{Context: true}.Always(),
+		Read:  readSources,
+	})
 }
 
 // namedSource is a source for programs.

@@ -7,15 +7,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-// argAttack is the attack of a command that needs one.
-var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs}
 
 // triageNeeds are the facts that onTriage needs.
 func triageNeeds(c *call.Call) call.Needs { return call.Needs{Triage: c.AttackID()} }

@@ -9,14 +9,13 @@ import (
 )
 
 func unack() *call.Command {
-	return &call.Command{
-		Name: "unack", Aliases: []string{"release"}, Role: record.Responder,
-		Summary: "acknowledge it no longer; an admin may do so for others",
-		Args:    []call.Arg{argAttack},
-		Example: "unack attack=ak7q2m9xw",
-		Needs:   call.Rounds{triageNeeds},
-		Write:   onTriage(writeUnack),
-	}
+	return command(`unack release: responder
+acknowledge it no longer; an admin may do so for others
+attack=
+Example: unack attack=ak7q2m9xw`, call.Command{
+		Needs: call.Rounds{triageNeeds},
+		Write: onTriage(writeUnack),
+	})
 }
 
 func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {

@@ -12,17 +12,16 @@ import (
 )
 
 func unmute() *call.Command {
-	return &call.Command{
-		Name: "unmute", Role: record.Responder,
-		Summary: "end a mute",
-		Args:    append([]call.Arg{{Name: "mute", Object: true, Help: "the mute's id; or what is muted, as it was written"}}, mutable()...),
-		Example: "unmute type=scanner",
+	return command(`unmute: responder
+end a mute
+[MUTE]: the mute's id; or what is muted, as it was written
+Example: unmute type=scanner`+mutable, call.Command{
 		Needs: call.Rounds{call.Needs{Mutes: true}.Of, func(c *call.Call) call.Needs {
 			all, i, err := muteNamed(c)
 			return call.Needs{Stored: err == nil && all[i].Attack == ""}
 		}},
 		Write: writeUnmute,
-	}
+	})
 }
 
 func writeUnmute(c *call.Call) (call.Result, error) {

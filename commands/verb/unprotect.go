@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
@@ -13,17 +12,15 @@ import (
 )
 
 func unprotect() *call.Command {
-	return &call.Command{
-		Name: "unprotect", Role: record.Admin,
-		Summary: "let a source be denied again that was protected; what the configuration names stays",
-		Args: []call.Arg{
-			{Name: "source", Object: true, Required: true, Help: "the id as sources shows it, or the address or range"},
-			form.ArgAttack, form.ArgReason,
-		},
-		Example: "unprotect 203.0.113.7",
-		Needs:   call.Needs{Stored: true}.Always(),
-		Write:   writeUnprotect,
-	}
+	return command(`unprotect: admin
+let a source be denied again that was protected; what the configuration names stays
+SOURCE: the id as sources shows it, or the address or range
+[attack=]
+[reason=]
+Example: unprotect 203.0.113.7`, call.Command{
+		Needs: call.Needs{Stored: true}.Always(),
+		Write: writeUnprotect,
+	})
 }
 
 func writeUnprotect(c *call.Call) (call.Result, error) {

@@ -17,19 +17,20 @@ import (
 )
 
 func vulns() *call.Command {
-	return &call.Command{
-		Name: "vulns", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "the security issues that are open, the most severe first; or one with its incidents",
-		Args:    []call.Arg{{Name: "which", Object: true, Help: "all: closed ones and false positives too; or an issue's id: that one with its incidents", Read: readWhichVulns}, call.ArgPage},
-		Example: "vulns 812",
-		Needs:   call.Rounds{vulnNeeds, incidentNeeds},
+	return command(`vulns: viewer
+the security issues that are open, the most severe first; or one with its incidents
+[WHICH]: all: closed ones and false positives too; or an issue's id: that one with its incidents
+[page=]
+[--all]
+Example: vulns 812`, call.Command{
+		Needs: call.Rounds{vulnNeeds, incidentNeeds},
 		Read: func(c *call.Call) (call.Result, error) {
 			if _, one := vulnTyped(c); one {
 				return readVuln(c)
 			}
 			return readVulns(c)
 		},
-	}
+	})
 }
 
 // allVulns is the word for the issues that are closed, too.
