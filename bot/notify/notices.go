@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // firstStart is the one message of an account's first poll.
 func firstStart(e record.Event, first record.FirstStartFacts, f facts) plan {
-	return say(f.post(e, card.FirstStart(f.account.Account, first, f.policy, f.roles)))
+	return say(f.post(e, card.FirstStart(f.account.Account, first, f.account.Guards, f.roles)))
 }
 
 // storeRebuilt says in a channel what was rebuilt from it.
@@ -45,25 +45,25 @@ func foreignRecords(e record.Event, came record.ForeignFacts, f facts) plan {
 
 // handedOver mentions the new owner of an attack, and the former one when it was taken over, if that still holds.
 func handedOver(e record.Event, given record.Assignment, f facts) plan {
-	t := f.details.Triage
+	t := f.Triage
 	if t.Owner == nil || t.Owner.ID != given.To {
 		return plan{}
 	}
 	lines := card.HandoverLines(t)
-	elsewhere := append(slices.Clip(lines), describe.Attack(f.account.Account, given.Attack, e.At))
+	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, given.Attack, e.At))
 	return say(f.underCard(f.post(e, card.Lines(lines, nil)), f.post(e, card.Lines(elsewhere, nil))))
 }
 
 // ackLapsed says under the card of an attack that it is unacknowledged again, if it is, and mentions the former owner
 // and whom the route mentions.
 func ackLapsed(e record.Event, was record.Assignment, f facts) plan {
-	t := f.details.Triage
-	resumed := t.Lapsed != nil && f.shown.ResumedAt.After(t.Lapsed.Since) // the reply that it did has said so
+	t := f.Triage
+	resumed := t.Lapsed != nil && f.State.ResumedAt.After(t.Lapsed.Since) // the reply that it did has said so
 	if t.Owner != nil || t.Lapsed == nil || t.Lapsed.ID != was.To || resumed {
 		return plan{}
 	}
-	lines := card.LapseLines(t, f.shown)
-	elsewhere := append(slices.Clip(lines), describe.Attack(f.account.Account, was.Attack, e.At))
+	lines := card.LapseLines(t, f.State)
+	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, was.Attack, e.At))
 	reply := f.post(e, card.Lines(lines, nil))
 	reply.Broadcast = true
 	return say(f.underCard(reply, f.post(e, card.Lines(elsewhere, nil))))
