@@ -26,15 +26,15 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	}
 	lines := []text.Text{text.Lead("APPROVAL NEEDED: " + text.Sanitize(q.Does, maxAskedLine)), askedBy(q), needsTwo(q)}
 	lines = append(append(lines, reachAndWarnings(q)...), words.Deciders(q, p.Approval.Approvers))
-	small := text.New(text.Code(q.ID), " · asked ", q.At)
+	small := text.Newf("`%v` · asked %v", q.ID, q.At)
 	buttons := advice.Decide(q)
 	if override := words.OverrideOffer(q, now); override != nil {
-		small = text.New(small, " · ", override)
+		small.Addf(" · %v", override)
 		if !now.Before(q.OverrideAt) {
 			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
 		}
 	}
-	small = text.New(small, " · ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine)))
+	small.Addf(" · `%v`", text.Sanitize(q.Line.String(), maxAskedLine))
 	made, _ := new(buttonMaker).all(buttons)
 	foot, written := inSmall(small)
 	blocks := append(sections(lines, maxTogether-weight(made...)-written), foot...)
@@ -52,7 +52,7 @@ func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
 	case record.RequestOverridden:
 		lines = append(lines, overrideReason(q))
 	case record.RequestExpired, record.RequestClosed:
-		lines = append(lines, text.New("Still wanted? Ask again: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
+		lines = append(lines, text.Newf("Still wanted? Ask again: `%v`", text.Sanitize(q.Line.String(), maxAskedLine)))
 	}
 	return lines
 }
@@ -61,10 +61,10 @@ func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
 func askedBy(q record.ApprovalRequest) text.Text {
 	who := text.Lead(text.Field(q.Asker.Name), " asks") // who asked need not be called
 	if q.Asker.Via == record.ViaCLI {
-		who = text.New(who, " at the terminal")
+		who.Addf(" at the terminal")
 	}
 	if q.Reason != "" {
-		who = text.New(who, ": ", text.Sanitize(q.Reason, words.MaxNote))
+		who.Addf(": %v", text.Sanitize(q.Reason, words.MaxNote))
 	}
 	return who
 }
@@ -85,10 +85,10 @@ func reachAndWarnings(q record.ApprovalRequest) []text.Text {
 		lines = append(lines, text.New("• ", text.Sanitize(reach, words.MaxNote)))
 	}
 	for _, warning := range q.Warnings {
-		lines = append(lines, text.New("• ", text.Bold("Before you approve"), ": ", text.Sanitize(warning, words.MaxNote)))
+		lines = append(lines, text.Newf("• *Before you approve*: %v", text.Sanitize(warning, words.MaxNote)))
 	}
 	if left := len(lines) - maxFacts; left > 0 {
-		lines = append(lines[:maxFacts], text.New("… and ", left, " more"))
+		lines = append(lines[:maxFacts], text.Newf("… and %v more", left))
 	}
 	return lines
 }
@@ -133,7 +133,7 @@ func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) 
 		}
 		lines = []text.Text{text.Lead(text.Field(q.Asker.Name)+acted, ": ", lines[0]), overrideReason(q)}
 		if q.Outcome == "done" {
-			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id undoes it"))
+			lines = append(lines, text.Newf("It ends by itself. `status` shows what is in force, `undo` with its id undoes it"))
 		}
 	}
 	if !IsID(calls, "UWS") {

@@ -74,12 +74,12 @@ func (c drawing) headline() (l line) {
 	switch {
 	case h.Since.IsZero():
 	case h.State == words.Ended:
-		label = text.New(label, ", last hit ", c.clock(h.Since))
+		label.Addf(", last hit %v", c.clock(h.Since))
 	case h.State == words.Unknown, h.State == words.Mitigated, h.State == words.Quiet:
-		label = text.New(label, " since ", c.clock(h.Since))
+		label.Addf(" since %v", c.clock(h.Since))
 	}
 	l.say(0, sign, " ", label)
-	l.say(0, text.Bold(string(h.Severity)+" "+kindOf(h)))
+	l.sayf(0, "*%v %v*", string(h.Severity), kindOf(h))
 	if !h.Resumed.IsZero() {
 		l.say(0, "resumed ", c.clock(h.Resumed))
 	}
@@ -122,7 +122,7 @@ func (c drawing) gettingThrough() bool {
 func (c drawing) what(r room) (l line) {
 	a := c.Attack
 	if c.SharedChannel {
-		l.say(0, text.Bold(text.Sanitize(c.Account.Name, r.name)))
+		l.sayf(0, "*%v*", text.Sanitize(c.Account.Name, r.name))
 	}
 	in := words.Part(a)
 	for i := range in {
@@ -130,7 +130,7 @@ func (c drawing) what(r room) (l line) {
 	}
 	l.say(0, text.Cut(capital(typeName(a, maxName)), r.name))
 	l.say(0, c.appName(min(maxApp, r.name)))
-	l.say(0, text.Code(text.Sanitize(words.Where(a), r.place)), in)
+	l.sayf(0, "`%v`%v", text.Sanitize(words.Where(a), r.place), in)
 	return l
 }
 
@@ -188,7 +188,7 @@ func (c drawing) notStopped(name int) (l line) {
 	}
 	l.say(0, c.source(leak.Source, name))
 	if percent, ok := words.Share(leak.Source, apiclient.Attack{Hits: leak.Of}); ok {
-		l.say(0, words.Percent(percent), " of ", words.Figure(leak.Of, "hit"), " since ", c.clock(leak.Since))
+		l.sayf(0, "%v of %v since %v", words.Percent(percent), words.Figure(leak.Of, "hit"), c.clock(leak.Since))
 	}
 	if leak.Others > 0 {
 		l.say(spareSources, "up to ", text.Count(leak.Others, "other source"))
@@ -206,7 +206,7 @@ func (c drawing) totals(name int) (l line) {
 		l.say(0, words.Figure(a.Hits, "hit"), ", ", words.Figure(a.SourceCount, "source"))
 	case known && percent < 10:
 		l.say(0, words.Figure(a.SourceCount, "source"))
-		l.say(0, "top one ", words.Percent(percent), " of ", words.Figure(a.Hits, "hit"))
+		l.sayf(0, "top one %v of %v", words.Percent(percent), words.Figure(a.Hits, "hit"))
 	case known:
 		l.say(0, c.source(top, name))
 		l.say(0, words.Percent(percent), " of ", words.Figure(a.Hits, "hit"))
@@ -230,9 +230,9 @@ func (c drawing) source(s apiclient.Source, name int) text.Text {
 	if own {
 		whose = "= " + whose
 	}
-	words := text.New(text.Code(text.Sanitize(s.IP.String(), maxAddress)))
+	words := text.Newf("`%v`", text.Sanitize(s.IP.String(), maxAddress))
 	if whose != "" {
-		words = text.New(words, " ", whose)
+		words.Addf(" %v", whose)
 	}
 	return words
 }
@@ -246,22 +246,23 @@ func (c drawing) alarm(offered advice.Advice, done []mitigation) (l line) {
 	case c.Unwatched():
 		was := text.Text(nil)
 		if state := c.Headline.Was; state != "" {
-			was = text.New("Was ", words.Headline{State: state, Review: c.Headline.Review}.Words(), ". ")
+			was = text.Newf("Was %v. ", words.Headline{State: state, Review: c.Headline.Review}.Words())
 		}
-		l.say(0, was, text.Bold("WAF API unreachable"), ": act in the console")
+		l.sayf(0, "%v*WAF API unreachable*: act in the console", was)
 		l.say(spareAside, text.Field(c.Outage.Why))
 	case c.is(words.FalsePositive, words.Test):
 	case c.Headline.Review && len(done) == 0:
-		l.say(0, "WAF reports a ", text.Bold("successful exploit"), " (vulnerability ", text.Code(text.Sanitize(a.VulnID, maxVulnID)), "). Check for compromise", runbook)
+		l.sayf(0, "WAF reports a *successful exploit* (vulnerability `%v`). Check for compromise%v",
+			text.Sanitize(a.VulnID, maxVulnID), runbook)
 	case c.is(words.Unknown):
 		l.say(0, "The WAF gives no blocking status: hits may get through")
 	case !c.gettingThrough(), len(offered.Suggestions) > 0, len(done) > 0:
 	case len(offered.Notes) == 1:
 		l.say(0, offered.Notes[0])
 	case a.Type == "brute" || a.Type == "credential_stuffing":
-		l.say(0, text.Bold("No button stops this."), " Rate limit or captcha at the login", runbook)
+		l.sayf(0, "*No button stops this.* Rate limit or captcha at the login%v", runbook)
 	default:
-		l.say(0, text.Bold("No button stops this."), " Rate limit or captcha in the application", runbook)
+		l.sayf(0, "*No button stops this.* Rate limit or captcha in the application%v", runbook)
 	}
 	return l
 }

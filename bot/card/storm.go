@@ -37,16 +37,16 @@ func (c drawing) storm() Message {
 
 func (c drawing) stormHeadline() (l line) {
 	h := c.Headline
-	label := text.New(signs[cmp.Or(h.State, words.Unknown)], " ", text.Bold(words.StormState(h.State, *c.Storm)))
+	label := text.Newf("%v *%v*", signs[cmp.Or(h.State, words.Unknown)], words.StormState(h.State, *c.Storm))
 	switch {
 	case h.Since.IsZero():
 	case h.State == words.Ended:
-		label = text.New(label, ", last hit ", c.clock(h.Since))
+		label.Addf(", last hit %v", c.clock(h.Since))
 	default:
-		label = text.New(label, " since ", c.clock(h.Since))
+		label.Addf(" since %v", c.clock(h.Since))
 	}
 	l.say(0, label)
-	l.say(0, text.Bold(string(h.Severity)+" storm"))
+	l.sayf(0, "*%v storm*", string(h.Severity))
 	return l
 }
 
@@ -55,10 +55,10 @@ func (c drawing) stormHeadline() (l line) {
 func (c drawing) stormExtent() (l line) {
 	s := *c.Storm
 	if c.SharedChannel {
-		l.say(0, text.Bold(text.Sanitize(c.Account.Name, maxName)))
+		l.sayf(0, "*%v*", text.Sanitize(c.Account.Name, maxName))
 	}
 	if was := c.Headline.Was; was != "" {
-		l.say(0, "Was ", words.StormState(was, s), ". ", text.Bold("WAF API unreachable"), ": act in the console")
+		l.sayf(0, "Was %v. *WAF API unreachable*: act in the console", words.StormState(was, s))
 		return l
 	}
 	l.say(0, words.Applications(s, c.Account))
@@ -67,9 +67,9 @@ func (c drawing) stormExtent() (l line) {
 	switch {
 	case s.Growing() || c.Quiet:
 	case s.GoesOn():
-		counted = text.New(counted, ", ", words.Active(s))
+		counted.Addf(", %v", words.Active(s))
 	default:
-		counted = text.New(counted, ", no new ones since ", c.clock(s.Ended), ", ", words.Active(s))
+		counted.Addf(", no new ones since %v, %v", c.clock(s.Ended), words.Active(s))
 	}
 	l.say(0, counted)
 	return l
@@ -89,10 +89,10 @@ func (c drawing) stormSources(offered advice.Advice) (lines []line) {
 	} else {
 		ids := text.New(title, ":")
 		for _, a := range s.Unblocked[:min(maxStormIDs, len(s.Unblocked))] {
-			ids = text.New(ids, " ", text.Code(record.AttackID(c.Account.Name, a.ID)))
+			ids.Addf(" `%v`", record.AttackID(c.Account.Name, a.ID))
 		}
 		if more := s.UnblockedCount - maxStormIDs; more > 0 {
-			ids = text.New(ids, " and ", text.Number(more), " more")
+			ids.Addf(" and %v more", text.Number(more))
 		}
 		lines = append(lines, line{{ids, 0}})
 	}
