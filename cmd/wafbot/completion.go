@@ -209,7 +209,7 @@ func valueChoices(arg call.Arg, prefix string) (all []choice) {
 	if arg.Options == nil {
 		return nil
 	}
-	for _, o := range arg.Options(&call.Call{Facts: &call.Facts{}, Policy: policy.Policy{Policy: config.DefaultPolicy()}}) {
+	for _, o := range arg.Options(&call.Call{Facts: &call.Facts{}, Policy: policy.Policy{Policy: config.Default[config.Policy]()}}) {
 		all = append(all, choice{prefix + o.Value, o.Label})
 	}
 	return all

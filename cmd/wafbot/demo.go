@@ -149,7 +149,7 @@ const leastWait = 30 * time.Second
 func play(a *config.Account, world *sandbox.World, speed float64) {
 	a.OngoingFor = min(a.OngoingFor, max(leastWait, time.Duration(float64(a.OngoingFor)/speed)))
 	a.ConsoleURL = world.URL() + "/#side=service&account=" + a.Name
-	loud := config.NewRoute()
+	loud := config.Default[config.Route]()
 	loud.Mention = world.Slack.UserGroups()[0].ID
 	incident, through := loud, loud
 	incident.Match.Kind, through.Match.Status = config.OneOrMore{"incident"}, config.OneOrMore{"not_blocked"}

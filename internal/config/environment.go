@@ -84,8 +84,8 @@ func (o *origins) neverDeny(c *Config, environ map[string]string) {
 	if !o.isSet("sources") {
 		o.keys["sources"] = origin{variable: neverDenyVariable}
 	}
-	source := Source{Name: neverDenyVariable}
-	source.setDefaults()
+	source := Default[Source]()
+	source.Name = neverDenyVariable
 	for _, item := range splitList(text) {
 		prefix, err := parseRange(item)
 		if err != nil {

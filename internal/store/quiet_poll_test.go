@@ -105,7 +105,7 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		q := &quiet{store: w.open(t), now: noon}
 		q.store.AddHook(sending(q.note))
 		owning(t, q.store)
-		account := config.DefaultAccount()
+		account := config.Default[config.Account]()
 		account.Name, account.Channel, account.Storm = "acme", "C1", config.Storm{Over: 1, In: time.Minute}
 		p := poller.New(poller.Config{
 			Account: &account, API: q, Clock: q, Store: q.store.Attacks, Notifier: q, Preferences: q, StormEnds: time.Hour,
