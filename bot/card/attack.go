@@ -205,7 +205,7 @@ func (c drawing) notStopped(name int) (l line) {
 		return nil
 	}
 	l.say(0, c.source(leak.Source, name))
-	if percent, ok := words.Share(leak.Source, apiclient.Attack{Hits: leak.Of}); ok {
+	if percent, ok := leak.Share(); ok {
 		l.sayf(0, "%v of %v since %v", words.Percent(percent), words.Figure(leak.Of, "hit"), c.clock(leak.Since))
 	}
 	if leak.Others > 0 {

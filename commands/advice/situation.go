@@ -6,6 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
@@ -23,17 +24,15 @@ func topSource(s call.Situation) (apiclient.Source, bool) {
 	return apiclient.Source{IP: s.Storm.Source, Country: s.Storm.Country}, s.Storm.Source.IsValid()
 }
 
-// listedEntry is the entry that holds for a source of the attack on its application, if there is one; where names that,
-// unless the entry holds everywhere.
-func listedEntry(s call.Situation, list string, source apiclient.Source) (e *apiclient.IPRule, where string) {
-	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool { return e.List == list && holds(s, e, source) })
-	if i < 0 {
-		return nil, ""
+// listedEntry is the entry that holds for a source of the attack, if there is one, and where and until when it does.
+func listedEntry(s call.Situation, list string, source apiclient.Source) (e *apiclient.IPRule, where text.Text) {
+	if e = efficacy.Listed(s, list, source); e == nil {
+		return nil, nil
 	}
-	if !call.Everywhere(s.Entries[i].Apps) {
-		where = " for " + s.Account.AppName(s.Attack.App)
+	if !call.Everywhere(e.Apps) {
+		where.Addf(" for %v", s.Account.AppName(s.Attack.App))
 	}
-	return &s.Entries[i], where
+	return e, text.New(where, words.Until(e.Expires))
 }
 
 // WatchedOnly reports whether the nodes of the attack's application, or of all that a storm is on, only watch, so that
@@ -69,8 +68,8 @@ func deniedSources(s call.Situation) (lines text.Lines, open []call.Suggestion) 
 			continue
 		}
 		seen = append(seen, e.ID)
-		line := text.Newf("*%v IS DENIED*%v%v: customers may be shut out",
-			text.Sanitize(own.Name, text.MaxField/2), where, words.Until(e.Expires))
+		line := text.Newf("*%v IS DENIED*%v: customers may be shut out",
+			text.Sanitize(own.Name, text.MaxField/2), where)
 		if s.Policy.ChangesNow() == config.ChangesOff {
 			lines.Addf("%v. Take `%v` off the denylist in the service's console",
 				line, words.Sources(*e))
