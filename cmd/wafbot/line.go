@@ -75,7 +75,7 @@ func runLine(ctx context.Context, t terminal) int {
 	if err != nil {
 		return t.refuse(o, err)
 	}
-	defer a.store.Close()
+	defer a.Close()
 	if a.runner.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}
@@ -86,21 +86,15 @@ func runLine(ctx context.Context, t terminal) int {
 	return code
 }
 
-// do runs a line, after asking for confirmation where the line needs it.
+// do runs a line, after asking for confirmation where the line needs it: first it shows what would be done.
 func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
-	if !inv.Yes && a.runner.Confirms(inv.Line) {
-		if code, ok := t.ask(ctx, a, o, inv); !ok {
-			return code
-		}
-		inv.Anyway = true
-	}
+	inv.Ask = !inv.Yes && a.runner.Confirms(inv.Line)
 	res, err := carryOut(ctx, a, inv)
-	if errors.Is(err, refusal.ErrAsk) && !inv.Anyway { // of a line that changes the store alone, or in spite of -y
-		code, ok := t.confirm(ctx, o, err, inv.Yes)
-		if !ok {
+	if errors.Is(err, refusal.ErrAsk) { // also of a line that changes the store alone, or in spite of -y
+		if code, ok := t.confirm(ctx, o, err, inv.Yes); !ok {
 			return code
 		}
-		inv.Anyway = true
+		inv.Ask, inv.Anyway = false, true
 		res, err = carryOut(ctx, a, inv)
 	}
 	if err != nil {
@@ -112,7 +106,7 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 // carryOut runs a line, unless it changes something and can't hear whether changes are switched off: since it was asked
 // about they may have been.
 func carryOut(ctx context.Context, a *app, inv call.Invocation) (call.Result, error) {
-	if err := a.store.Replicas.Hear(ctx); err != nil && a.runner.Changes(inv.Line) {
+	if err := a.Replicas.Hear(ctx); err != nil && a.runner.Changes(inv.Line) {
 		return call.Result{}, refusal.Away(err)
 	}
 	res, err := a.runner.Do(ctx, inv)
@@ -143,10 +137,7 @@ func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
 	if err != nil {
 		return nil, misused{err}
 	}
-	for _, t := range a.tenants {
-		t.poller = nil // nothing is polled from here
-	}
-	_ = a.store.Replicas.Hear(ctx) // for its clock; where Redis is away, the line itself is refused
+	_ = a.Replicas.Hear(ctx) // for its clock; where Redis is away, the line itself is refused
 	return a, nil
 }
 
@@ -259,7 +250,7 @@ var outcomes = []struct {
 // refuse prints why something was not done.
 func (t terminal) refuse(o lineOptions, err error) int {
 	for _, known := range outcomes {
-		if refused := (*refusal.Refusal)(nil); errors.Is(err, known.kind) && errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*refusal.Refusal](err); ok && errors.Is(err, known.kind) {
 			words := o.targets.place(refused.Text) + refused.Text.In(o.zone)
 			if refused.Next != nil {
 				words += "\n" + refused.Next.In(o.zone)

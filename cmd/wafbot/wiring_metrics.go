@@ -12,12 +12,12 @@ import (
 // state is what /metrics shows, but for what the server knows. Accounts are as this replica knows them that owns them;
 // what Redis holds is left out while it is away.
 func (a *app) state(ctx context.Context) metrics.State {
-	s := metrics.State{RedisUp: a.store.Ping(ctx) == nil}
-	if n, heard := a.store.Replicas.Living(); heard {
+	s := metrics.State{RedisUp: a.Ping(ctx) == nil}
+	if n, heard := a.Replicas.Living(); heard {
 		s.Replicas = &n
 	}
 	s.Config = &metrics.Config{Loaded: a.restarts == nil || !a.restarts.failed.Load()}
-	for _, open := range a.lookout.leftOver() {
+	for _, open := range a.leftOver() {
 		s.Config.Undrained += len(open)
 	}
 	s.RedisClock, s.ServiceClock = clocksAhead(a.clocks.Offsets())
@@ -29,7 +29,7 @@ func (a *app) state(ctx context.Context) metrics.State {
 	}
 	var waiting *store.Waiting
 	if s.RedisUp {
-		if w, err := a.store.Waiting(ctx, owned); err == nil {
+		if w, err := a.Waiting(ctx, owned); err == nil {
 			waiting = &w
 			s.Requests = &metrics.Queue{Waiting: w.Requests.Waiting, Age: age(w.Requests.Oldest, a.clocks.Now())}
 		}

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/commands/paging"
@@ -23,30 +21,10 @@ const (
 	startWithin     = time.Second // then the next one is taken up all the same: a service that hangs holds no other account up for long
 )
 
-// starts paces taking accounts up.
-type starts struct {
-	pace *rate.Limiter
-	open chan struct{}
-}
-
-func newStarts() *starts {
-	return &starts{pace: rate.NewLimiter(startsPerSecond, 1), open: make(chan struct{}, startsAtATime)}
-}
-
-// take waits until one more may be taken up at a time, which taken ends. Else it returns the context's error.
-func (s *starts) take(ctx context.Context) (taken func(), err error) {
-	select {
-	case s.open <- struct{}{}:
-		return sync.OnceFunc(func() { <-s.open }), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // own does what the account's owner does: poll, notify, page, end what is due. Where its state is to be rebuilt it
 // begins as soon as that can be watched. If the rebuild fails, the replica that takes the lease then tries again.
 func (a *app) own(held, more context.Context, account string, pending <-chan store.Pending) {
-	if a.starts.pace.Wait(more) != nil {
+	if a.pace.Wait(more) != nil {
 		return // it ended before it was its turn
 	}
 	var rebuilding *rebuild.Rebuild
@@ -58,10 +36,10 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		a.rebuildFailed(more, account, err)
 		return
 	}
-	taken, err := a.starts.take(more)
-	if err != nil {
+	if a.starts.Acquire(more, 1) != nil {
 		return
 	}
+	taken := sync.OnceFunc(func() { a.starts.Release(1) })
 	defer taken()
 	more, giveUp := context.WithCancel(more)
 	defer giveUp()
@@ -159,6 +137,6 @@ func (a *app) paging(t *tenant) *paging.Paging {
 	}
 	return paging.New(paging.Config{
 		Account: t.Account, Clock: a.clocks.Service(t.Name), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
-		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
+		Pages: a.Pages, Triage: a.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
 	})
 }
