@@ -141,26 +141,28 @@ func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
 	return a, nil
 }
 
-// targets are the words of a file, each with the number of its line.
+// targets are the words of a file, and the number of the line where each stands first.
 type targets struct {
 	file  string
 	words []string
-	lines []int
+	lines map[string]int
 }
 
 // readTargets reads a file with targets: words, and comments from # to the end of a line.
 func readTargets(file string) (targets, error) {
-	t := targets{file: file}
-	text, err := os.ReadFile(file)
+	t := targets{file: file, lines: map[string]int{}}
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return t, misused{fmt.Errorf("read targets: %w", err)}
 	}
 	n := 0
-	for row := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) {
+	for row := range strings.Lines(strings.TrimPrefix(string(content), "\ufeff")) {
 		n++
 		row, _, _ = strings.Cut(row, "#")
 		for word := range strings.FieldsSeq(row) {
-			t.words, t.lines = append(t.words, word), append(t.lines, n)
+			t.words = append(t.words, word)
+			said := text.Sanitize(word, len(word))
+			t.lines[said] = cmp.Or(t.lines[said], n)
 		}
 	}
 	if len(t.words) == 0 {
@@ -173,14 +175,10 @@ func readTargets(file string) (targets, error) {
 // what it is about.
 func (t targets) place(words text.Text) string {
 	about := slices.IndexFunc(words, func(s text.Span) bool { return s.Kind == text.KindCode })
-	if about < 0 {
+	if about < 0 || t.lines[words[about].Text] == 0 {
 		return ""
 	}
-	i := slices.IndexFunc(t.words, func(word string) bool { return text.Sanitize(word, len(word)) == words[about].Text })
-	if i < 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d: ", t.file, t.lines[i])
+	return fmt.Sprintf("%s:%d: ", t.file, t.lines[words[about].Text])
 }
 
 // osActor is the user of the operating system, by name or else by number. The environment isn't asked: anyone can set

@@ -83,8 +83,7 @@ func (r *restarts) ready(ctx context.Context, a *app) bool {
 			return true
 		}
 		if r.failed.Load() {
-			var bad *config.Error
-			if errors.As(err, &bad) {
+			if bad, ok := errors.AsType[*config.Error](err); ok {
 				for _, p := range bad.Problems {
 					a.log.Error("configuration is wrong", "at", p.At.String(), "key", cmp.Or(p.Variable, p.Key), "what", p.Text)
 				}

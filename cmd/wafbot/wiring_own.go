@@ -100,28 +100,25 @@ func (a *app) rebuildFailed(more context.Context, account string, err error) {
 // passOn passes on what there is to do for an account until ctx ends.
 func (a *app) passOn(ctx context.Context, account string, pending <-chan store.Pending, due chan<- struct{}) {
 	for before := (store.Pending{}); ; {
+		var d store.Pending
 		select {
 		case <-ctx.Done():
 			return
-		case d := <-pending:
-			a.pass(account, before, d, due)
-			before = d
+		case d = <-pending:
 		}
-	}
-}
-
-// pass passes on what there is to do for an account, and what came since before.
-func (a *app) pass(account string, before, d store.Pending, due chan<- struct{}) {
-	if d.Events > 0 {
-		a.notifier.Pending(account, d.Events)
-	}
-	if d.StaleCards > 0 {
-		a.notifier.Stale(account)
-	}
-	if d.Audited != before.Audited {
-		a.tenants[account].efficacy.Refresh() // another replica may have changed something
-	}
-	if !d.Due.IsZero() && !a.clocks.ServiceNow(account).Before(d.Due) {
+		if d.Events > 0 {
+			a.notifier.Pending(account, d.Events)
+		}
+		if d.StaleCards > 0 {
+			a.notifier.Stale(account)
+		}
+		if d.Audited != before.Audited {
+			a.tenants[account].efficacy.Refresh() // another replica may have changed something
+		}
+		before = d
+		if d.Due.IsZero() || a.clocks.ServiceNow(account).Before(d.Due) {
+			continue
+		}
 		select {
 		case due <- struct{}{}:
 		default: // a check is requested already
