@@ -77,9 +77,8 @@ func (c *Client) AttackDays(ctx context.Context, hours int) (days AttackDays, er
 			}
 		}
 		rows, size = rows+len(items), size+len(ans.body)
-		next := envelope{}
-		_ = json.Unmarshal(ans.body, &next)
-		cursor := string(next.Cursor)
+		next := members(ans.body)["next_cursor"]
+		cursor := string(next)
 		switch {
 		case len(items) == 0 || cursor == "" || cursor == "null" || cursor == `""`:
 			return days, nil
@@ -89,7 +88,7 @@ func (c *Client) AttackDays(ctx context.Context, hours int) (days AttackDays, er
 			days.More = true
 			return days, nil
 		}
-		query["cursor"] = next.Cursor
+		query["cursor"] = next
 	}
 }
 

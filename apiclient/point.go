@@ -34,18 +34,13 @@ func (p Part) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
 func (p *Part) UnmarshalJSON(value []byte) error {
 	*p = nil
-	var items []json.RawMessage
-	_ = json.Unmarshal(value, &items)
-	for _, item := range items {
-		if item[0] == '[' {
-			var in []text
-			_ = json.Unmarshal(item, &in)
-			for _, t := range in {
-				*p = append(*p, string(t))
-			}
-			continue
+	for _, item := range items(value) {
+		if item[0] != '[' {
+			*p = append(*p, written(item))
 		}
-		*p = append(*p, written(item))
+		for _, in := range items(item) {
+			*p = append(*p, string(textOf(in)))
+		}
 	}
 	return nil
 }
@@ -53,17 +48,15 @@ func (p *Part) UnmarshalJSON(value []byte) error {
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
 func (p *Point) UnmarshalJSON(value []byte) error {
 	*p = nil
-	var items []json.RawMessage
-	_ = json.Unmarshal(value, &items)
-	for i := 0; i < len(items); i++ {
+	for all := items(value); len(all) > 0; all = all[1:] {
 		var part Part
-		if items[i][0] == '[' {
-			if _ = part.UnmarshalJSON(items[i]); part == nil {
+		if all[0][0] == '[' {
+			if _ = part.UnmarshalJSON(all[0]); part == nil {
 				part = Part{""} // nothing that is known, and like no other
 			}
-		} else if part = (Part{written(items[i])}); argumentOf(part[0]) != nothing && i+1 < len(items) {
-			i++
-			part = append(part, written(items[i]))
+		} else if part = (Part{written(all[0])}); argumentOf(part[0]) != nothing && len(all) > 1 {
+			all = all[1:]
+			part = append(part, written(all[0]))
 		}
 		*p = append(*p, part)
 	}
@@ -72,8 +65,8 @@ func (p *Point) UnmarshalJSON(value []byte) error {
 
 // written is an item of a point as it is written: what is neither text nor number must not be like something else.
 func written(item json.RawMessage) string {
-	var t text
-	if _ = t.UnmarshalJSON(item); t == "" && item[0] != '"' {
+	t := textOf(item)
+	if t == "" && item[0] != '"' {
 		return string(item)
 	}
 	return string(t)

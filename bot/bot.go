@@ -151,8 +151,7 @@ func (s *Server) Receive(ctx context.Context) error { return s.socket.Receive(ct
 
 // Linked reports whether a Socket Mode link can receive.
 func (s *Server) Linked() bool {
-	open, _ := s.socket.State()
-	return open > 0
+	return s.socket.State().Open > 0
 }
 
 // Drain waits for the answers that are still being looked up, for at most as long as the context lasts.

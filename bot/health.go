@@ -63,8 +63,8 @@ func (s *Server) state(ctx context.Context) (state metrics.State) {
 		state = s.State(ctx)
 	}
 	state.SlackUp = s.askSlack(ctx) == nil
-	if open, _ := s.socket.State(); s.Slack.Links() {
-		state.SocketLinks = &open
+	if s.Slack.Links() {
+		state.SocketLinks = new(s.socket.State().Open)
 	}
 	_, state.Receiving = s.waysIn()
 	return state
@@ -78,23 +78,23 @@ const overHTTP = 10 * time.Minute
 // lately.
 func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	ways = map[string]string{}
-	open, trouble := s.socket.State()
+	socket := s.socket.State()
 	if s.Slack.Links() {
 		ways["socket mode"] = "ok"
-		if trouble != "" {
-			ways["socket mode"] = fmt.Sprintf("ok, %d open; the last one: %s", open, trouble)
+		if socket.Trouble != "" {
+			ways["socket mode"] = fmt.Sprintf("ok, %d open; the last one: %s", socket.Open, socket.Trouble)
 		}
-		if open == 0 {
-			ways["socket mode"] = "nothing can be received: " + cmp.Or(trouble, "no socket mode link is open yet")
+		if socket.Open == 0 {
+			ways["socket mode"] = "nothing can be received: " + cmp.Or(socket.Trouble, "no socket mode link is open yet")
 		}
 	}
 	lately := s.sent.Load() != 0 && s.Clocks.Now().Sub(time.Unix(s.sent.Load(), 0)) < overHTTP
 	switch {
 	case s.Secret == "":
-		return ways, open > 0
-	case s.Slack.Links() && !s.socket.Off() && !lately:
+		return ways, socket.Open > 0
+	case s.Slack.Links() && !socket.Off && !lately:
 		ways["http"] = "unused: the app has Socket Mode"
-		return ways, open > 0
+		return ways, socket.Open > 0
 	}
 	ways["http"] = "ok"
 	return ways, true
@@ -102,8 +102,7 @@ func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 
 // Trouble is why a Socket Mode link that should be open isn't; "": nothing is known.
 func (s *Server) Trouble() string {
-	_, trouble := s.socket.State()
-	return trouble
+	return s.socket.State().Trouble
 }
 
 // askSlack asks whether Slack takes wafbot's token.

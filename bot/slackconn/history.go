@@ -57,7 +57,7 @@ func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMes
 	cursor := ""
 	for limit := historyPage; ; limit /= 10 {
 		msgs, cursor, err = s.readPage(ctx, q, limit)
-		if tooLarge := (*tooLargeError)(nil); !errors.As(err, &tooLarge) || limit < 10 {
+		if _, tooLarge := errors.AsType[*tooLargeError](err); !tooLarge || limit < 10 {
 			break
 		}
 	}
@@ -113,7 +113,6 @@ func (s *Client) ask(ctx context.Context, method string, form url.Values, answer
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close()
 	if res.StatusCode == http.StatusTooManyRequests {
 		return &slack.RateLimitedError{RetryAfter: apiclient.RetryAfter(res.Header)}
 	}

@@ -69,8 +69,7 @@ func (s *Client) Respond(ctx context.Context, address string, msg *slack.Webhook
 	if err != nil {
 		return fmt.Errorf("use response address: %w", err)
 	}
-	defer res.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10))
+	said, _ := io.ReadAll(res.Body)
 	var answer slack.SlackResponse
 	switch plain := json.Unmarshal(said, &answer) != nil && string(bytes.TrimSpace(said)) == "ok"; {
 	case res.StatusCode/100 == 2 && (plain || answer.Ok):
