@@ -49,30 +49,39 @@ func newFound() found {
 // nothing reports whether nothing was ever posted for the account, as far as can be seen.
 func (f found) nothing() bool { return f.began.IsZero() && len(f.cards)+len(f.changes) == 0 }
 
+// What is read, how far that is, and what has to wait for it.
+const (
+	showChannels = "%d of %d channels read; nothing is posted or changed until all are"
+	showThreads  = "%d of %d threads read; nothing is changed until all are"
+)
+
+// show has /readyz show how far the reading is.
+func (r *Rebuild) show(progress string, done, all int) {
+	r.Show(r.Account.Name, fmt.Sprintf(progress, done, all))
+}
+
 // readChannels reads the channels, with what was posted into them from threads. Of changes it finds few: their messages
 // stand in threads. A channel that can't be read is left out, and named.
 func (r *Rebuild) readChannels(ctx context.Context, oldest time.Time) error {
-	r.show(0, len(r.Channels), "channels", "nothing is posted or changed")
 	since := fmt.Sprintf("%d.000000", oldest.Unix())
 	r.oldest = cmp.Or(r.oldest, since)
-	for i, channel := range r.Channels {
-		if err := r.read(ctx, slackconn.HistoryQuery{Channel: channel, Oldest: since}); err != nil {
-			return err
-		}
-		r.show(i+1, len(r.Channels), "channels", "nothing is posted or changed")
+	var all []slackconn.HistoryQuery
+	for _, channel := range r.Channels {
+		all = append(all, slackconn.HistoryQuery{Channel: channel, Oldest: since})
 	}
-	r.worsen()
-	r.show(0, len(r.queue), "threads", "nothing is changed")
-	return nil
+	err := r.readAll(ctx, all, showChannels)
+	r.show(showThreads, 0, len(r.queue))
+	return err
 }
 
-// readThreads reads the threads of wafbot's messages, once readChannels has found them.
-func (r *Rebuild) readThreads(ctx context.Context) error {
-	for i, q := range r.queue {
+// readAll reads channels, or the threads of wafbot's messages that were found in them.
+func (r *Rebuild) readAll(ctx context.Context, all []slackconn.HistoryQuery, progress string) error {
+	r.show(progress, 0, len(all))
+	for i, q := range all {
 		if err := r.read(ctx, q); err != nil {
 			return err
 		}
-		r.show(i+1, len(r.queue), "threads", "nothing is changed")
+		r.show(progress, i+1, len(all))
 	}
 	r.worsen()
 	return nil

@@ -9,7 +9,6 @@ package rebuild
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math"
@@ -98,7 +97,7 @@ func (r *Rebuild) Cards() map[string]bool {
 func (r *Rebuild) Finish(ctx context.Context) error {
 	account := r.Account.Name
 	defer r.Show(account, "")
-	if err := r.readThreads(ctx); err != nil {
+	if err := r.readAll(ctx, r.queue, showThreads); err != nil {
 		return err
 	}
 	posted := r.posted()
@@ -208,9 +207,4 @@ func (r *Rebuild) event(epoch, channel string, facts record.RebuildFacts) record
 		ID: record.DeliveryID(account, channel+" "+epoch, record.StoreRebuilt, 0), Account: account,
 		Kind: record.StoreRebuilt, Channel: channel, At: r.now(), Payload: facts,
 	}
-}
-
-// show has /readyz show how far the reading is.
-func (r *Rebuild) show(done, all int, what, then string) {
-	r.Show(r.Account.Name, fmt.Sprintf("%d of %d %s read; %s until all are", done, all, what, then))
 }

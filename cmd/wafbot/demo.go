@@ -42,14 +42,13 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 	if err != nil {
 		return fmt.Errorf("listen for the bot: %w", err)
 	}
+	defer l.Close()
 	world, err := sandbox.New(sandbox.Config{Listen: onLoopback(d.Listen), Deliver: "http://" + l.Addr().String(), Speed: d.Speed, Seed: d.Seed})
 	if err != nil {
-		l.Close()
 		return withFreePort(err)
 	}
 	cfg, err := demoConfig(world)
 	if err != nil {
-		l.Close()
 		return err
 	}
 	cfg.Runbooks = map[string]string{"*": world.URL() + "/runbook.html"}

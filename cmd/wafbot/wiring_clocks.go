@@ -7,9 +7,8 @@ import (
 
 // watchClocks logs once when this machine's clock is off, and once when it is right again. It returns when the context ends.
 func (a *app) watchClocks(ctx context.Context) {
-	every := time.NewTicker(time.Second)
-	defer every.Stop()
-	for before := false; ; {
+	before := false
+	every(ctx, time.Second, func() {
 		off := a.clocks.Offsets().Off()
 		switch {
 		case off != 0 && !before:
@@ -18,10 +17,5 @@ func (a *app) watchClocks(ctx context.Context) {
 			a.log.Info("this machine's clock and redis' agree again")
 		}
 		before = off != 0
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-		}
-	}
+	})
 }

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/commands/paging"
@@ -23,30 +21,10 @@ const (
 	startWithin     = time.Second // then the next one is taken up all the same: a service that hangs holds no other account up for long
 )
 
-// starts paces taking accounts up.
-type starts struct {
-	pace *rate.Limiter
-	open chan struct{}
-}
-
-func newStarts() *starts {
-	return &starts{pace: rate.NewLimiter(startsPerSecond, 1), open: make(chan struct{}, startsAtATime)}
-}
-
-// take waits until one more may be taken up at a time, which taken ends. Else it returns the context's error.
-func (s *starts) take(ctx context.Context) (taken func(), err error) {
-	select {
-	case s.open <- struct{}{}:
-		return sync.OnceFunc(func() { <-s.open }), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // own does what the account's owner does: poll, notify, page, end what is due. Where its state is to be rebuilt it
 // begins as soon as that can be watched. If the rebuild fails, the replica that takes the lease then tries again.
 func (a *app) own(held, more context.Context, account string, pending <-chan store.Pending) {
-	if a.starts.pace.Wait(more) != nil {
+	if a.pace.Wait(more) != nil {
 		return // it ended before it was its turn
 	}
 	var rebuilding *rebuild.Rebuild
@@ -58,10 +36,10 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		a.rebuildFailed(more, account, err)
 		return
 	}
-	taken, err := a.starts.take(more)
-	if err != nil {
+	if a.starts.Acquire(more, 1) != nil {
 		return
 	}
+	taken := sync.OnceFunc(func() { a.starts.Release(1) })
 	defer taken()
 	more, giveUp := context.WithCancel(more)
 	defer giveUp()
@@ -122,28 +100,25 @@ func (a *app) rebuildFailed(more context.Context, account string, err error) {
 // passOn passes on what there is to do for an account until ctx ends.
 func (a *app) passOn(ctx context.Context, account string, pending <-chan store.Pending, due chan<- struct{}) {
 	for before := (store.Pending{}); ; {
+		var d store.Pending
 		select {
 		case <-ctx.Done():
 			return
-		case d := <-pending:
-			a.pass(account, before, d, due)
-			before = d
+		case d = <-pending:
 		}
-	}
-}
-
-// pass passes on what there is to do for an account, and what came since before.
-func (a *app) pass(account string, before, d store.Pending, due chan<- struct{}) {
-	if d.Events > 0 {
-		a.notifier.Pending(account, d.Events)
-	}
-	if d.StaleCards > 0 {
-		a.notifier.Stale(account)
-	}
-	if d.Audited != before.Audited {
-		a.tenants[account].efficacy.Refresh() // another replica may have changed something
-	}
-	if !d.Due.IsZero() && !a.clocks.ServiceNow(account).Before(d.Due) {
+		if d.Events > 0 {
+			a.notifier.Pending(account, d.Events)
+		}
+		if d.StaleCards > 0 {
+			a.notifier.Stale(account)
+		}
+		if d.Audited != before.Audited {
+			a.tenants[account].efficacy.Refresh() // another replica may have changed something
+		}
+		before = d
+		if d.Due.IsZero() || a.clocks.ServiceNow(account).Before(d.Due) {
+			continue
+		}
 		select {
 		case due <- struct{}{}:
 		default: // a check is requested already
@@ -159,6 +134,6 @@ func (a *app) paging(t *tenant) *paging.Paging {
 	}
 	return paging.New(paging.Config{
 		Account: t.Account, Clock: a.clocks.Service(t.Name), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
-		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
+		Pages: a.Pages, Triage: a.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
 	})
 }

@@ -14,7 +14,7 @@ func (a *app) called(ctx context.Context, pager, id string) (account, attack str
 		if len(routes) == 0 {
 			continue
 		}
-		pages, err := a.store.Pages.Pages(ctx, t.Name)
+		pages, err := a.Pages.Pages(ctx, t.Name)
 		if err != nil {
 			return "", "", err
 		}

@@ -20,7 +20,7 @@ func (a *app) open() {
 	}
 	a.runner = commands.New(commands.Config{
 		Setup:    a.setup,
-		Services: services, Members: a.slack, Store: a.store, Rebuilds: a.posts,
+		Services: services, Members: a.slack, Store: a.Store, Rebuilds: a.posts,
 		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Health: a.Health,
 		Watch: a, Routing: a.Routing, CardLinks: a.CardLinks,
 	})
@@ -29,13 +29,13 @@ func (a *app) open() {
 		Slack: a.slack, Runner: a.runner, Accounts: posted, Command: s.Command, Runbooks: a.cfg.Runbooks,
 		MessagesPerSecond: s.MessagesPerSecond,
 		Zone:              a.cfg.Timezone, Metrics: a.metrics, Log: a.log, Lines: a.auditOut, Clocks: a.clocks,
-		Store: a.store,
+		Store: a.Store,
 	})
 	a.server = bot.New(bot.Config{
-		Slack: a.slack, Secret: s.SigningSecret, Links: a.store.Links, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
-		Inbox: inbox{a.store.Inbox, a.store}, AttackAt: a.store.Cards.AttackAt, Accounts: posted, Command: s.Command,
+		Slack: a.slack, Secret: s.SigningSecret, Links: a.Links, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
+		Inbox: inbox{a.Inbox, a.Store}, AttackAt: a.Cards.AttackAt, Accounts: posted, Command: s.Command,
 		PagerSecret: a.cfg.PagerSecret, Called: a.called,
-		Damaged: func(ctx context.Context) []string { return a.store.Damaged(ctx, a.names()) },
+		Damaged: func(ctx context.Context) []string { return a.Damaged(ctx, a.names()) },
 		Broken:  a.brokenSources, Configuration: a.configuration, State: a.state, Metrics: a.metrics, Log: a.log, Clocks: a.clocks,
 	})
 }

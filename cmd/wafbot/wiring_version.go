@@ -16,7 +16,7 @@ import (
 // is taken. It fails with store.ErrNewer or store.ErrOlder when this process can't read that version, and where
 // Redis itself is too old. Where Redis is away, no click is taken anyway.
 func (a *app) hear(ctx context.Context) error {
-	err := a.store.Replicas.Hear(ctx)
+	err := a.Replicas.Hear(ctx)
 	if !errors.Is(err, store.ErrNewer) && !errors.Is(err, store.ErrOlder) && !store.TooOld(err) {
 		return nil
 	}
