@@ -26,7 +26,7 @@ func TestKnownRecordsAreNotReadAgain(t *testing.T) {
 	c := readingBy(t, transport)
 	known := &sums{}
 	page := func() (p apiclient.AttackPage) {
-		for p, err := range c.Attacks(t.Context(), apiclient.AttackFilter{Known: known}) {
+		for p, err := range c.Attacks(t.Context(), apiclient.AttackFilter{Known: known.Known}) {
 			require.NoError(t, err)
 			return p
 		}
