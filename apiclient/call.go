@@ -74,7 +74,11 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 	for try := 1; ; try++ {
 		sent := time.Now()
 		ans, failure := c.authorised(ctx, k, body)
-		c.logCall(ctx, k, time.Since(sent), failure)
+		args := []any{"call", k.op, "took", time.Since(sent)}
+		if failure != nil {
+			args = append(args, "err", failure)
+		}
+		c.log.DebugContext(ctx, "called the service", args...)
 		if failure == nil {
 			ans.doubtful = unknown
 			return ans, nil
@@ -92,14 +96,6 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 		case <-time.After(pause):
 		}
 	}
-}
-
-func (c *Client) logCall(ctx context.Context, k call, took time.Duration, failure *Error) {
-	args := []any{"call", k.op, "took", took}
-	if failure != nil {
-		args = append(args, "err", failure)
-	}
-	c.log.DebugContext(ctx, "called the service", args...)
 }
 
 // authorised sends the call once, and a second time when it was refused with a token that has been replaced since:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -81,23 +82,30 @@ const (
 	index
 )
 
-// argumentOf is what a parser takes as argument. Unknown parsers take none.
-func argumentOf(parser string) argument {
-	switch parser {
-	case "get", "header", "cookie", "form_urlencoded", "multipart", "content_disp", "response_header", "hash", "json", "json_obj",
-		"jwt", "protobuf", "xml_tag", "xml_attr", "viewstate_array", "viewstate_pair", "viewstate_triplet", "viewstate_dict", "viewstate_sparse_array",
-		"gql_query", "gql_mutation", "gql_subscription", "gql_fragment", "gql_dir", "gql_spread", "gql_type", "gql_var":
-		return name
-	case "path", "array", "json_array", "grpc", "xml_comment", "xml_dtd_entity", "xml_pi", "xml_tag_array":
-		return index
+// arguments are what the parsers that wafbot knows take as argument.
+var arguments = sync.OnceValue(func() map[string]argument {
+	all := map[string]argument{}
+	for takes, names := range map[argument]string{
+		name: "get header cookie form_urlencoded multipart content_disp response_header hash json json_obj jwt protobuf " +
+			"xml_tag xml_attr viewstate_array viewstate_pair viewstate_triplet viewstate_dict viewstate_sparse_array gql_query " +
+			"gql_mutation gql_subscription gql_fragment gql_dir gql_spread gql_type gql_var",
+		index:   "path array json_array grpc xml_comment xml_dtd_entity xml_pi xml_tag_array",
+		nothing: "uri post action_name action_ext json_doc xml base64 gzip percent htmljs viewstate pollution file gql",
+	} {
+		for _, parser := range strings.Fields(names) {
+			all[parser] = takes
+		}
 	}
-	return nothing
-}
+	return all
+})
 
-// known reports whether wafbot knows the parser; those without argument are listed here.
+// argumentOf is what a parser takes as argument. Unknown parsers take none.
+func argumentOf(parser string) argument { return arguments()[parser] }
+
+// known reports whether wafbot knows the parser.
 func known(parser string) bool {
-	return argumentOf(parser) != nothing || slices.Contains([]string{"uri", "post", "action_name", "action_ext", "json_doc", "xml", "base64",
-		"gzip", "percent", "htmljs", "viewstate", "pollution", "file", "gql"}, parser)
+	_, known := arguments()[parser]
+	return known
 }
 
 // Understood reports whether wafbot knows every parser of the point, and what follows each: only then can it be sent

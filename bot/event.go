@@ -47,8 +47,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		Event json.RawMessage `json:"event"`
 		For   []installation  `json:"authorizations"`
 	}
-	if err := json.Unmarshal(body, &outer); err != nil {
-		in.log.warn(ctx, "read event", "err", err)
+	if !in.decode(ctx, body, &outer) {
 		return
 	}
 	if outer.Type == "app_rate_limited" {
@@ -59,8 +58,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		return
 	}
 	var m message
-	if err := json.Unmarshal(outer.Event, &m); err != nil {
-		in.log.warn(ctx, "read event", "err", err)
+	if !in.decode(ctx, outer.Event, &m) {
 		return
 	}
 	if outer.ID != "" {
@@ -68,10 +66,9 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	}
 	switch {
 	case m.Type == "app_home_opened" && m.Tab == "home" && m.User != "":
-		in.reply(request{
-			Home: true, names: d.names,
-			Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: m.author()},
-		}, card.Message{})
+		req := d.request("", "", m.author())
+		req.Home = true
+		in.reply(req, card.Message{})
 	case m.written():
 		in.message(ctx, d, m, outer.For)
 	}
@@ -98,7 +95,7 @@ func (in *ingress) message(ctx context.Context, d delivery, m message, sentFor [
 	if err != nil {
 		in.Log.ErrorContext(ctx, "take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was probably not for the bot
-			in.reply(in.asked(ctx, d, m), say(text.New("Failed, not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again")))
+			in.reply(in.asked(ctx, d, m), say("Failed, not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
 		}
 		return
 	}
@@ -109,7 +106,7 @@ func (in *ingress) message(ctx context.Context, d delivery, m message, sentFor [
 		in.take(ctx, in.asked(ctx, d, m), line)
 	case m.Type == "app_mention":
 		// "Don't @wafbot deny that yet" is no command.
-		in.reply(in.asked(ctx, d, m), say(text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done")))
+		in.reply(in.asked(ctx, d, m), say("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
 	}
 }
 

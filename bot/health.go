@@ -59,9 +59,7 @@ const slackPatience = 800 * time.Millisecond
 
 // state is what /metrics shows beside what was counted.
 func (s *Server) state(ctx context.Context) (state metrics.State) {
-	if s.State != nil {
-		state = s.State(ctx)
-	}
+	state = s.State(ctx)
 	state.SlackUp = s.askSlack(ctx) == nil
 	if s.Slack.Links() {
 		state.SocketLinks = new(s.socket.State().Open)
@@ -129,7 +127,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	asked.Wait()
 	state := readiness{
 		Version: version.Get().String(), Redis: "ok", Slack: "ok", Limited: s.Slack.Held(),
-		Accounts: map[string]accountState{},
+		Accounts: map[string]accountState{}, Sources: s.Broken(),
 	}
 	if said != nil {
 		state.Slack = "can't be used: " + slackconn.Brief(said)
@@ -143,11 +141,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		s.log.warn(r.Context(), "not ready", "err", redis) // anybody who reaches the port may ask
 		state.Redis = "can't be written: it " + refusal.Redis(redis) + ". Changes are refused"
 	}
-	if s.Damaged != nil && redis == nil {
+	if redis == nil {
 		state.Damaged = s.Damaged(r.Context())
-	}
-	if s.Broken != nil {
-		state.Sources = s.Broken()
 	}
 	if s.Configuration != nil {
 		state.Config = new(s.Configuration())

@@ -126,9 +126,9 @@ func (r *Rebuild) listed(ctx context.Context) (at Service, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)
 	defer cancel()
-	at.Entries, err = apiclient.Collect(r.Service.IPRules(ctx, apiclient.IPRuleFilter{}))
+	at.Entries, err = apiclient.Collect(r.Service.IPRules(ctx, ""))
 	if err == nil {
-		at.Rules, err = apiclient.Collect(r.Service.Rules(ctx, apiclient.RuleFilter{}))
+		at.Rules, err = apiclient.Collect(r.Service.Rules(ctx, 0))
 	}
 	return at, err
 }

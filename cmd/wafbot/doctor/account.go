@@ -80,9 +80,9 @@ func (t tenant) reads(ctx context.Context, api *apiclient.Client) findings {
 		{"attacks", "POST /v1/objects/attack", func() error {
 			return first(api.Attacks(ctx, apiclient.AttackFilter{From: t.clocks.ServiceNow(t.Name).Add(-seenWithin), PageSize: seenOf}), &latest)
 		}},
-		{"vulnerabilities", "POST /v1/objects/vuln", func() error { return first(api.Vulnerabilities(ctx, apiclient.VulnFilter{}), nil) }},
-		{"IP lists", "GET /v4/ip_rules", func() error { return first(api.IPRules(ctx, apiclient.IPRuleFilter{}), nil) }},
-		{"rules", "POST /v1/objects/hint", func() error { return first(api.Rules(ctx, apiclient.RuleFilter{}), nil) }},
+		{"vulnerabilities", "POST /v1/objects/vuln", func() error { return first(api.Vulnerabilities(ctx, false), nil) }},
+		{"IP lists", "GET /v4/ip_rules", func() error { return first(api.IPRules(ctx, ""), nil) }},
+		{"rules", "POST /v1/objects/hint", func() error { return first(api.Rules(ctx, 0), nil) }},
 		{"conditions", "POST /v1/objects/action", func() error { return first(api.ConditionSets(ctx), nil) }},
 	}
 	found := sideBySide(all, func(r need) (found findings) {
