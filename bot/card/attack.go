@@ -43,51 +43,66 @@ const (
 	spareAside
 )
 
-// attackLines are the lines of an attack's card and its small print, cut to its limits.
-func (c drawing) attackLines(offered advice.Advice) (lines []line, small line) {
-	done := c.done()
-	most := maxCard
+// lines are the lines of a card, cut to its limits, its small print the last. All that a storm's counts is in the answer
+// to its id's line.
+func (c drawing) lines(offered advice.Advice) (lines []line) {
+	done, alarm, rooms, most := c.done(), line(nil), stormRooms, maxCard
+	if c.Storm == nil {
+		alarm, rooms = c.alarm(offered, done), attackRooms
+	}
 	if len(done) > 0 || c.Triage.Verdict != nil {
 		most = maxCardAfter
 	}
-	alarm := c.alarm(offered, done)
 	for _, room := range rooms {
-		lines = slices.Concat([]line{c.headline(), c.what(room)}, deniedOwn(offered), []line{c.numbers(room.name), alarm}, c.mitigations(offered, done, room.mitigations), []line{c.people(done, room.name, !alarm.links())})
-		lines = fitLines(append(lines, c.smallPrint()), most)
+		lines = []line{c.headline()}
+		if c.Storm != nil {
+			lines = slices.Concat(lines, deniedOwn(offered), []line{c.stormExtent()}, c.stormSources(offered))
+		} else {
+			lines = slices.Concat(lines, []line{c.what(room)}, deniedOwn(offered), []line{c.numbers(room.name), alarm})
+		}
+		lines = append(lines, c.mitigations(offered, done, room.mitigations)...)
+		lines = fitLines(append(lines, c.people(done, room.name, !alarm.links()), c.smallPrint()), most)
 		if together(lines) <= most {
 			break
 		}
 	}
-	return lines[:len(lines)-1], lines[len(lines)-1]
+	return lines
 }
 
 // room is how much is shown: of a place, of each name that somebody chose, in characters; and how many mitigations.
 type room struct{ place, name, mitigations int }
 
-// rooms are those of an attack's card, the largest first.
-var rooms = []room{{64, maxName, 3}, {48, maxName, 3}, {32, maxName, 3}, {20, maxName, 3}, {20, maxName, 2}, {20, maxName, 1}, {12, 10, 1}, {12, 6, 1}}
+// The rooms of cards, the largest first.
+var (
+	attackRooms = []room{{64, maxName, 3}, {48, maxName, 3}, {32, maxName, 3}, {20, maxName, 3}, {20, maxName, 2}, {20, maxName, 1}, {12, 10, 1}, {12, 6, 1}}
+	stormRooms  = []room{{name: maxName, mitigations: 2}}
+)
 
 // headline is the state, the severity, and that it goes on again.
 func (c drawing) headline() (l line) {
 	h := c.Headline
-	sign, label := c.state()
+	sign, state := c.state()
+	label := text.Newf("%v *%v*", sign, state)
 	switch {
 	case h.Since.IsZero():
 	case h.State == words.Ended:
 		label.Addf(", last hit %v", c.clock(h.Since))
-	case h.State == words.Unknown, h.State == words.Mitigated, h.State == words.Quiet:
+	case c.is(words.Unknown, words.Mitigated, words.Quiet):
 		label.Addf(" since %v", c.clock(h.Since))
 	}
-	l.say(0, sign, " ", label)
-	l.sayf(0, "*%v %v*", string(h.Severity), kindOf(h))
+	l.say(0, label)
+	l.sayf(0, "*%v %v*", h.Severity, c.kind())
 	if !h.Resumed.IsZero() {
 		l.say(0, "resumed ", c.clock(h.Resumed))
 	}
 	return l
 }
 
-func kindOf(h words.Headline) string {
-	if h.Incident {
+func (c drawing) kind() string {
+	switch {
+	case c.Storm != nil:
+		return "storm"
+	case c.Headline.Incident:
 		return "incident"
 	}
 	return "attack"
@@ -100,14 +115,17 @@ var signs = map[words.State]string{
 }
 
 // state is the headline's sign and words. An incident is never green before a verdict.
-func (c drawing) state() (sign string, said text.Text) {
+func (c drawing) state() (sign, said string) {
 	h := c.Headline
 	h.State = cmp.Or(h.State, words.Unknown)
-	sign = signs[h.State]
+	sign, said = signs[h.State], h.Words()
 	if h.Review && c.is(words.Mitigated, words.Ended, words.Blocked) {
 		sign = "🔶"
 	}
-	return sign, text.Lead(h.Words())
+	if c.Storm != nil {
+		said = words.StormState(h.State, *c.Storm)
+	}
+	return sign, said
 }
 
 // is reports whether the card is in one of these states.
@@ -187,7 +205,7 @@ func (c drawing) notStopped(name int) (l line) {
 		return nil
 	}
 	l.say(0, c.source(leak.Source, name))
-	if percent, ok := words.Share(leak.Source, apiclient.Attack{Hits: leak.Of}); ok {
+	if percent, ok := leak.Share(); ok {
 		l.sayf(0, "%v of %v since %v", words.Percent(percent), words.Figure(leak.Of, "hit"), c.clock(leak.Since))
 	}
 	if leak.Others > 0 {
@@ -269,7 +287,7 @@ func (c drawing) alarm(offered advice.Advice, done []mitigation) (l line) {
 
 // linkTo opens an address that is short enough for a line.
 func linkTo(label, address, before string) text.Text {
-	u, ok := inLine(address)
+	u, ok := openable(address, maxLineURL) // longer ones get a button
 	if !ok {
 		return nil
 	}

@@ -26,7 +26,7 @@ func (l *line) say(spare int, words ...any) {
 func (l *line) sayf(spare int, s text.Sentence, values ...any) { l.say(spare, text.Newf(s, values...)) }
 
 func (l line) text() text.Text {
-	var all []text.Text
+	var all text.Lines
 	for _, p := range l {
 		all = append(all, p.text)
 	}

@@ -95,7 +95,7 @@ func Alike(accounts []string, of func(account string) string) (all []Said) {
 
 // Each says something of accounts: once where it is the same of all, else each with the accounts of which it is said.
 func Each(accounts []string, of func(account string) string) text.Text {
-	var lines []text.Text
+	var lines text.Lines
 	all := Alike(accounts, of)
 	for _, said := range all {
 		line := text.New(said.Words)

@@ -113,6 +113,12 @@ func Newf(s Sentence, values ...any) Text {
 // Addf adds a sentence to a line. A copy that was made before stays as it is.
 func (t *Text) Addf(s Sentence, values ...any) { *t = append(slices.Clip(*t), Newf(s, values...)...) }
 
+// Lines are lines of an answer, one below the other.
+type Lines []Text
+
+// Addf adds a line of a sentence.
+func (l *Lines) Addf(s Sentence, values ...any) { *l = append(*l, Newf(s, values...)) }
+
 // with is the line with one more part.
 func (t Text) with(part any) Text {
 	var s Span
