@@ -48,7 +48,7 @@ func TestKnownRecordsAreNotReadAgain(t *testing.T) {
 // sums are those of the records that are known.
 type sums struct{ all []uint64 }
 
-// Known implements apiclient.KnownRecords.
+// Known reports whether a record is known.
 func (s *sums) Known(sum uint64) bool { return slices.Contains(s.all, sum) }
 
 func idsOf(all []apiclient.Attack) (ids []string) {

@@ -215,9 +215,7 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 		Type    string          `json:"type"`
 		User    json.RawMessage `json:"user"`
 		Group   string          `json:"subteam_id"`
-		Subteam struct {
-			ID string `json:"id"`
-		} `json:"subteam"`
+		Subteam identified      `json:"subteam"`
 	}
 	_ = json.Unmarshal(event, &e) // without a type it is another event
 	of := ""
@@ -225,9 +223,7 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 	default:
 		return false
 	case "user_change":
-		var user struct {
-			ID string `json:"id"`
-		}
+		var user identified
 		_ = json.Unmarshal(e.User, &user)
 		of = user.ID
 	case "subteam_members_changed", "subteam_updated", "subteam_created":

@@ -99,7 +99,7 @@ func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs 
 	}
 	req.Header.Set("Authorization", "Bearer "+s.token.Reveal())
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	res, err := s.http.Do(req)
+	res, err := s.http.Do(req) //nolint:bodyclose // it is read to its end already
 	switch {
 	case err != nil:
 		return nil, "", err

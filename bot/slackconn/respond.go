@@ -69,7 +69,7 @@ func (s *Client) respond(ctx context.Context, address string, msg *slack.Webhook
 		return errSilent
 	}
 	req.Header.Set("Content-Type", "application/json")
-	res, err := s.http.Do(req)
+	res, err := s.http.Do(req) //nolint:bodyclose // it is read to its end already
 	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() && ctx.Err() == nil {
 		s.silent.Store(time.Now().Add(silentAgain).UnixMilli())
 		s.log.ErrorContext(ctx, "the host of response URLs gives no answer: people are answered without",
