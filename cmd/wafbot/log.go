@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
@@ -51,4 +55,17 @@ func logged(_ []string, a slog.Attr) slog.Attr {
 		a.Value = slog.StringValue(text.Sanitize(fmt.Sprint(v), maxLogged))
 	}
 	return a
+}
+
+// boundMemory has garbage collected in time for the limit of the container (its cgroup), of which a tenth is left for what isn't Go's. Otherwise the heap grows
+// to twice of what is live, and the kernel kills wafbot for garbage. GOMEMLIMIT in the environment wins.
+func boundMemory(log *slog.Logger) {
+	limit, err := memlimit.Set()
+	switch {
+	case errors.Is(err, memlimit.ErrCgroupsNotSupported), errors.Is(err, memlimit.ErrNoCgroup):
+	case err != nil:
+		log.Warn("memory limit of the container can't be read: set GOMEMLIMIT to nine tenths of it", "err", err)
+	case limit < math.MaxInt64:
+		log.Info("memory is limited", "bytes", limit)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
+	"github.com/wafbot/wafbot/internal/version"
 )
 
 // The exit codes of the contract.
@@ -223,4 +224,13 @@ func onLoopback(listen string) string {
 		return net.JoinHostPort("127.0.0.1", port)
 	}
 	return listen
+}
+
+// versionCmd prints which build this is.
+type versionCmd struct{}
+
+// Run prints it in one line.
+func (*versionCmd) Run(t *terminal) error {
+	_, err := fmt.Fprintln(t.out, version.Get())
+	return err
 }

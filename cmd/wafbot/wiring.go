@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -36,10 +35,9 @@ import (
 // app is the bot put together from its configuration: the only place where its parts meet.
 type app struct {
 	*store.Store
+	botOptions
+
 	cfg      *config.Config
-	settle   time.Duration
-	log      *slog.Logger
-	clocks   *clock.Clocks
 	http     *http.Client        // asks the service for all accounts
 	pace     *rate.Limiter       // of taking accounts up
 	starts   *semaphore.Weighted // how many more are taken up at a time
@@ -51,9 +49,7 @@ type app struct {
 	server   *bot.Server
 	tenants  map[string]*tenant                         // by account
 	left     atomic.Pointer[map[string][]record.Change] // what nothing ends, by account that isn't in the configuration; nil: it isn't known
-	restarts *restarts                                  // nil: it isn't restarted
 	metrics  *metrics.Metrics
-	auditOut *lineWriter
 
 	redisSaid string // why Redis can't be used, as it was logged last
 }
@@ -73,32 +69,32 @@ type tenant struct {
 
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
-	log := o.log
+	o.settle, o.clocks = cmp.Or(o.settle, settleFor), cmp.Or(o.clocks, clock.New())
 	a := &app{
-		cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(),
-		pace: rate.NewLimiter(startsPerSecond, 1), starts: semaphore.NewWeighted(startsAtATime), tenants: map[string]*tenant{}, auditOut: o.audit, metrics: metrics.New(), restarts: o.restarts,
+		botOptions: o, cfg: cfg, http: apiclient.NewHTTP(), metrics: metrics.New(), tenants: map[string]*tenant{},
+		pace: rate.NewLimiter(startsPerSecond, 1), starts: semaphore.NewWeighted(startsAtATime),
 	}
 	var err error
 	a.Store, err = store.Open(store.Config{
 		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas,
 		Clocks: a.clocks, Off: cfg.Policy.Changes == config.ChangesOff, Away: a.redisAway,
 		Damaged: func(names []string) { // once
-			log.Error("redis held what can't be read: it is set aside, and the rest goes on", "keys", names)
+			a.log.Error("redis held what can't be read: it is set aside, and the rest goes on", "keys", names)
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.sources = config.NewSourceFiles(cfg.Sources, log)
+	a.sources = config.NewSourceFiles(cfg.Sources, a.log)
 	a.setup = call.Setup{Zone: cfg.Timezone, Off: a.Replicas.Off, StoreAway: a.Replicas.Away, Sources: func(account string) []config.Source {
 		return append(a.sources.Now(), a.tenants[account].sources.Now()...)
 	}}
 	s := cfg.Slack
 	a.slack = slackconn.Connect(slackconn.Config{
-		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.People, Calls: a.metrics.SlackCalls, Log: log,
+		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.People, Calls: a.metrics.SlackCalls, Log: a.log,
 	})
 	for i := range cfg.Accounts {
-		t, err := a.tenant(i, o.speed)
+		t, err := a.tenant(i)
 		if err != nil {
 			return nil, err
 		}
@@ -110,33 +106,25 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 }
 
 // tenant puts together what works for the configuration's i-th account.
-func (a *app) tenant(i int, speed float64) (*tenant, error) {
+func (a *app) tenant(i int) (*tenant, error) {
 	cfg := a.cfg.Accounts[i]
 	cfg.Policy = a.cfg.PolicyOf(i)
 	service := a.clocks.Service(cfg.Name)
 	api, err := apiclient.New(apiclient.Config{
 		BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID,
-		HTTP: a.http, Clock: service, Log: a.log.With("account", cfg.Name),
+		HTTP: a.http, Note: service.Note, Log: a.log.With("account", cfg.Name),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	t := &tenant{Account: &cfg, guards: a.setup.PolicyOf(&cfg), api: api, sources: config.NewSourceFiles(cfg.Sources, a.log)}
-	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.Ledger, a.Triage}, speed)
+	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.Ledger, a.Triage}, a.speed)
 	t.poller = poller.New(poller.Config{
 		Account: t.Account, Zone: a.cfg.Timezone, API: api, Clock: service, Store: a.Attacks, Notifier: a,
 		Preferences: a, Judge: t.efficacy.Judge, Polls: a.metrics.Polls.WithLabelValues(t.Name), Log: a.log,
 	})
 	t.pagers, err = t.Pagers()
 	return t, err
-}
-
-// posted is the account as its messages need it.
-func (t *tenant) posted() notify.Account {
-	return notify.Account{
-		Account: t.Account, Guards: t.guards, Settings: t.poller.Settings, Health: t.poller.Health,
-		Page: func(ctx context.Context, page record.Page) error { return t.paging.Test(ctx, page) },
-	}
 }
 
 // Notify passes events on to the notifier, which is put together after the pollers and the commands.

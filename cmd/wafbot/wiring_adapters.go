@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
@@ -103,4 +104,24 @@ func (i inbox) Ping(ctx context.Context) error { return i.store.Ping(ctx) }
 // Work implements bot.Inbox.
 func (i inbox) Work(ctx context.Context, handle func(bot.Piece)) error {
 	return i.Inbox.Work(ctx, func(p *store.Piece) { handle(p) })
+}
+
+// called is the attack for which a pager was called and pages people still, by the call's id; "" if there is none.
+func (a *app) called(ctx context.Context, pager, id string) (account, attack string, err error) {
+	for _, t := range a.cfg.Accounts {
+		routes := t.RoutesOf(pager)
+		if len(routes) == 0 {
+			continue
+		}
+		pages, err := a.Pages.Pages(ctx, t.Name)
+		if err != nil {
+			return "", "", err
+		}
+		for _, page := range pages {
+			if page.ID == id && page.State == record.PageCalling && slices.Contains(routes, page.Route) {
+				return t.Name, page.Attack, nil
+			}
+		}
+	}
+	return "", "", nil
 }

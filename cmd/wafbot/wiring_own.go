@@ -28,12 +28,11 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		return // it ended before it was its turn
 	}
 	var rebuilding *rebuild.Rebuild
-	err := delay.Try(a.log, "a rebuild", func() (err error) {
+	begun := a.rebuilds(more, account, func() (err error) {
 		rebuilding, err = a.beginRebuild(more, account)
 		return err
 	})
-	if err != nil {
-		a.rebuildFailed(more, account, err)
+	if !begun {
 		return
 	}
 	if a.starts.Acquire(more, 1) != nil {
@@ -49,12 +48,11 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		read := make(chan struct{})
 		unread = notify.Unread{Cards: rebuilding.Cards(), Read: read}
 		g.Go(func() {
-			if err := delay.Try(a.log, "a rebuild", func() error { return rebuilding.Finish(more) }); err != nil {
-				a.rebuildFailed(more, account, err)
+			if a.rebuilds(more, account, func() error { return rebuilding.Finish(more) }) {
+				close(read)
+			} else {
 				giveUp()
-				return
 			}
-			close(read)
 		})
 	}
 	t := a.tenants[account]
@@ -63,7 +61,16 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		g.Go(func() { _ = delay.Again(more, a.log, what+" of "+account, func() error { do(); return nil }) })
 	}
 	g.Go(func() { a.notifier.Own(held, more, account, unread) })
-	each("polls", func() { t.poll(more, taken) })
+	tried := t.poller.Tried()
+	g.Go(func() {
+		defer taken()
+		select {
+		case <-tried:
+		case <-time.After(startWithin):
+		case <-more.Done():
+		}
+	})
+	each("polls", func() { _ = t.poller.Run(more) })
 	each("pages", func() { t.paging.Run(held, more) })
 	each("changes that are due", func() { a.runner.RunDue(more, account, due) })
 	each("changes that lapse", func() { a.runner.RunLapses(more, account) })
@@ -71,30 +78,17 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	g.Wait()
 }
 
-// poll polls the account. It is taken up when that was tried once.
-func (t *tenant) poll(ctx context.Context, taken func()) {
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	tried := t.poller.Tried()
-	beside.Go(func() {
-		late := time.NewTimer(startWithin)
-		defer late.Stop()
-		select {
-		case <-tried:
-		case <-late.C:
-		case <-ctx.Done():
-		}
-		taken()
-	})
-	_ = t.poller.Run(ctx)
-}
-
-// rebuildFailed says that an account's state could not be rebuilt, and waits a little.
-func (a *app) rebuildFailed(more context.Context, account string, err error) {
+// rebuilds reports whether a step of rebuilding an account's state succeeds. Else it says why, and waits a little.
+func (a *app) rebuilds(more context.Context, account string, step func() error) bool {
+	err := delay.Try(a.log, "a rebuild", step)
+	if err == nil {
+		return true
+	}
 	if more.Err() == nil {
 		a.log.Error("rebuild the account's state", "account", account, "err", err)
 	}
 	_ = delay.Sleep(more, time.Second)
+	return false
 }
 
 // passOn passes on what there is to do for an account until ctx ends.

@@ -29,7 +29,7 @@ func (c checkup) unknownAccount(name string) Finding {
 func (t tenant) check(ctx context.Context) (found findings) {
 	api, err := apiclient.New(apiclient.Config{
 		BaseURL: t.APIURL, Token: t.Token, TokenFile: t.TokenFile, ClientID: t.ClientID,
-		HTTP: &http.Client{Timeout: t.patience}, Tries: 1, Clock: t.clocks.Service(t.Name), // a second try would hide faults
+		HTTP: &http.Client{Timeout: t.patience}, Tries: 1, Note: t.clocks.Service(t.Name).Note, // a second try would hide faults
 	})
 	if err != nil {
 		return findings{{"account", t.Name, Wrong, err.Error(), "fix " + t.key}}
@@ -49,16 +49,16 @@ func (t tenant) check(ctx context.Context) (found findings) {
 
 // owner compares the token's owner with what is configured.
 func (t tenant) owner(user apiclient.User) Finding {
-	f := Finding{"account", t.Name, OK, fmt.Sprintf("the token is of client %d %s", user.ClientID, user.ClientName), ""}
+	client := fmt.Sprintf("client %d %s", user.ClientID, user.ClientName)
+	f := say(OK, "the token is of "+client, "")
 	switch {
 	case !user.Enabled:
-		f.State, f.Fix = Wrong, "enable the user in the service's console, or make a token of another one"
-		f.Text = fmt.Sprintf("the token's user is disabled, at client %d %s", user.ClientID, user.ClientName)
+		f = wrong("the token's user is disabled, at "+client, "enable the user in the service's console, or make a token of another one")
 	case t.ClientID != 0 && user.ClientID != 0 && t.ClientID != user.ClientID:
-		f.State, f.Fix = Wrong, fmt.Sprintf("write client_id: %d, or the token of client %d", user.ClientID, t.ClientID)
-		f.Text += fmt.Sprintf(", but %s.client_id is %d", t.key, t.ClientID)
+		f = wrong(fmt.Sprintf("%s, but %s.client_id is %d", f.Text, t.key, t.ClientID),
+			fmt.Sprintf("write client_id: %d, or the token of client %d", user.ClientID, t.ClientID))
 	}
-	return f
+	return f.of("account", t.Name)
 }
 
 // need is one thing that the bot must be able to read.
@@ -137,15 +137,16 @@ func (t tenant) applications(attacks []apiclient.Attack) (found findings) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.Applications)) {
 		if hits[id] == 0 {
-			unseen = append(unseen, strings.TrimSpace(fmt.Sprintf("%d %s", id, t.Applications[id].Name)))
+			unseen = append(unseen, strings.TrimSpace(fmt.Sprint(id, " ", t.Applications[id].Name)))
 		}
 	}
-	note := func(which string, apps []string, fix string) {
-		if len(apps) > 0 {
-			found.add("account", t.Name, Note, "applications "+which+" the last 24 h: "+strings.Join(apps, ", "), fix)
-		}
+	if len(unnamed) > 0 {
+		found.add("account", t.Name, Note, "applications without a name, with their attacks of the last 24 h: "+strings.Join(unnamed, ", "),
+			"name them in the configuration file, in the account's applications: cards show the name")
 	}
-	note("without a name, with their attacks of", unnamed, "name them in the configuration file, in the account's applications: cards show the name")
-	note("with a name, but without an attack in", unseen, "check their ids if you expected attacks there")
+	if len(unseen) > 0 {
+		found.add("account", t.Name, Note, "applications with a name, but without an attack in the last 24 h: "+strings.Join(unseen, ", "),
+			"check their ids if you expected attacks there")
+	}
 	return found
 }

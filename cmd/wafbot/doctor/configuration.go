@@ -72,10 +72,10 @@ func (c checkup) config(context.Context) (found findings) {
 func (t tenant) settings() (found findings) {
 	if hours, at := t.Quiet.Hours, t.key+".quiet.hours"; hours != "" {
 		if !t.IsSet("timezone") {
-			found.add("config", at, Warn, hours+" are hours of UTC", "set timezone to where people sleep")
+			found.warn(at, hours+" are hours of UTC", "set timezone to where people sleep")
 		}
 		if from, to := t.Quiet.Span(); (to-from+24*60)%(24*60) > 12*60 {
-			found.add("config", at, Warn, hours+" are most of the day", "perhaps the two were swapped")
+			found.warn(at, hours+" are most of the day", "perhaps the two were swapped")
 		}
 	}
 	list := t.key + ".routes"
@@ -91,7 +91,7 @@ func (t tenant) settings() (found findings) {
 		key := route + ".page"
 		found.add("route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Kind, text.Duration(r.Page.After)), "")
 		if unencrypted(r.Page.URL.Reveal()) != "" && r.Page.Kind != pager.Alertmanager {
-			found.add("config", key, Warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://")
+			found.warn(key, "the pager's address, which is its key, goes over the network unencrypted", "write https://")
 		}
 	}
 	return found
@@ -103,18 +103,18 @@ func (c checkup) policy(key string, p config.Policy, sources []config.Source) (f
 	if p.Changes != config.ChangesOn {
 		found[0].State, found[0].Fix = Note, "set policy.changes to on when you trust it"
 	} else if len(sources) == 0 {
-		found.add("config", "sources", Warn, "no address is protected from being denied by mistake", "name your own CDN, offices and health checks")
+		found.warn("sources", "no address is protected from being denied by mistake", "name your own CDN, offices and health checks")
 	}
 	responders, admins := key+".responders", key+".admins"
 	switch {
 	case len(p.Admins) == 0 && len(p.Responders) == 0:
-		found.add("config", responders, Warn, "no user may change anything from Slack", "write the ids of those on call into "+responders+", and of at least one admin into "+admins)
+		found.warn(responders, "no user may change anything from Slack", "write the ids of those on call into "+responders+", and of at least one admin into "+admins)
 	case len(p.Admins) == 0:
-		found.add("config", admins, Warn, "no user may do what takes an admin, such as allow, or a milder mode", "write the ids of at least one admin")
+		found.warn(admins, "no user may do what takes an admin, such as allow, or a milder mode", "write the ids of at least one admin")
 	}
 	everyone := func(at string, ids []string) {
 		if slices.Contains(ids, "*") {
-			found.add("config", at, Warn, "everyone in the workspace may change the protection", "write the ids of those on call instead of *")
+			found.warn(at, "everyone in the workspace may change the protection", "write the ids of those on call instead of *")
 		}
 	}
 	everyone(responders, p.Responders)
@@ -127,7 +127,7 @@ func (c checkup) policy(key string, p config.Policy, sources []config.Source) (f
 func (c checkup) exposed() (found findings) {
 	web := func(key, address string) {
 		if host := unencrypted(address); host != "" {
-			found.add("config", key, Warn, "the token goes to "+host+" unencrypted", "write https://")
+			found.warn(key, "the token goes to "+host+" unencrypted", "write https://")
 		}
 	}
 	for key, a := range c.ByKey() {
@@ -139,15 +139,15 @@ func (c checkup) exposed() (found findings) {
 		if a.Login.Password != "" {
 			said += ", and so does the password"
 		}
-		found.add("config", c.SecretKey("redis.url"), Warn, said, "write rediss://, redis-clusters:// or redis-sentinels://, or keep others off that network")
+		found.warn(c.SecretKey("redis.url"), said, "write rediss://, redis-clusters:// or redis-sentinels://, or keep others off that network")
 	}
 	if public(c.Listen) && c.Slack.SigningSecret == "" {
-		found.add("config", "listen", Warn, "health and metrics can be read by others on the network, and Slack sends nothing there", "write 127.0.0.1:8080, unless probes come from elsewhere")
+		found.warn("listen", "health and metrics can be read by others on the network, and Slack sends nothing there", "write 127.0.0.1:8080, unless probes come from elsewhere")
 	}
 	const byOthers fs.FileMode = 0o004
 	for _, s := range c.SecretFiles() {
 		if info, err := os.Stat(s.Path); err == nil && info.Mode()&byOthers != 0 {
-			found.add("config", s.Key, Warn, "every user of this machine can read "+s.Path, "chmod o-r "+s.Path)
+			found.warn(s.Key, "every user of this machine can read "+s.Path, "chmod o-r "+s.Path)
 		}
 	}
 	return found

@@ -74,6 +74,9 @@ func (f *findings) add(check, subject string, state State, said, fix string) {
 	*f = append(*f, Finding{check, subject, state, said, fix})
 }
 
+// warn adds what is allowed in the configuration, but perhaps not meant.
+func (f *findings) warn(key, said, fix string) { f.add("config", key, Warn, said, fix) }
+
 // Report is everything found, the worst first. Its texts are safe to print.
 type Report struct {
 	OK       bool      `json:"ok"` // nothing is wrong

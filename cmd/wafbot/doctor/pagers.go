@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -13,19 +12,17 @@ import (
 // pagers checks whether something answers at the address of each pager, each once. It calls none: that would wake
 // people.
 func (c checkup) pagers(ctx context.Context) findings {
-	type place struct {
-		key     string
-		address apiclient.Secret
-	}
-	var all []place
+	asked := map[apiclient.Secret]bool{}
+	var checks []check
 	for key, r := range c.Routes() {
-		if r.Page != nil && !slices.ContainsFunc(all, func(p place) bool { return p.address == r.Page.URL }) {
-			all = append(all, place{key + ".page", r.Page.URL})
+		if r.Page != nil && !asked[r.Page.URL] {
+			asked[r.Page.URL] = true
+			checks = append(checks, func(ctx context.Context) findings {
+				return findings{c.answers(ctx, r.Page.URL, c.SecretKey(key+".page.url")).of("pager", key+".page")}
+			})
 		}
 	}
-	return sideBySide(all, func(p place) findings {
-		return findings{c.answers(ctx, p.address, c.SecretKey(p.key+".url")).of("pager", p.key)}
-	})
+	return together(ctx, checks...)
 }
 
 // answers asks whether something answers at an address. Nothing is sent there but the question, and of the address no

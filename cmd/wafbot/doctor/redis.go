@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -139,22 +138,17 @@ func redisVersion(f store.Facts) Finding {
 	switch {
 	case f.Version == "":
 		return say(Note, "version unknown: it doesn't say; wafbot needs "+store.MinVersion, "")
-	case older(f.Version, store.MinVersion):
+	case number(f.Version) < number(store.MinVersion):
 		return say(Wrong, "version "+f.Version+" is too old", "upgrade it to "+store.MinVersion+" or later")
 	}
 	return say(OK, "version "+f.Version, "")
 }
 
-// older compares versions number by number.
-func older(version, than string) bool {
-	numbers := func(version string) (all []int) {
-		for part := range strings.SplitSeq(version, ".") {
-			n, _ := strconv.Atoi(part)
-			all = append(all, n)
-		}
-		return all
-	}
-	return slices.Compare(numbers(version), numbers(than)) < 0
+// number is a version as a number that grows with it. A patch doesn't count.
+func number(version string) int {
+	var major, minor int
+	_, _ = fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return major<<16 | minor
 }
 
 func redisEviction(f store.Facts) Finding {

@@ -40,13 +40,14 @@ func (c checkup) slack(ctx context.Context) (found findings) {
 	if token == "" {
 		return nil // config reports it
 	}
-	found = wrongKind(key, token, slackconn.TokenBot, "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps")
 	w, begun := workspace{checkup: c, api: c.client()}, time.Now()
+	found = wrongKind(key, token, slackconn.TokenBot, "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps")
+	var err error
 	if found == nil {
-		var err error
-		if w.self, err = w.api.Self(ctx); err != nil {
-			found = findings{c.slackTrouble(err).of("slack", key)}
-		}
+		w.self, err = w.api.Self(ctx)
+	}
+	if err != nil {
+		found = findings{c.slackTrouble(err).of("slack", key)}
 	}
 	if found != nil {
 		text := "scopes, channels, people and user groups were not looked up: that takes the bot token"
