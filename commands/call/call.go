@@ -82,7 +82,7 @@ type Result struct {
 	// Outcome is done, dry_run, nothing, waiting (for approval), rejected or closed; "" of a command that reads; failed of
 	// a check that found something wrong.
 	Outcome  string          `json:"outcome"`
-	Lines    []text.Text     `json:"lines"`
+	Lines    text.Lines      `json:"lines"`
 	Changes  []record.Change `json:"changes,omitempty"`
 	AttackID string          `json:"attack,omitempty"`
 	Account  string          `json:"account,omitempty"`

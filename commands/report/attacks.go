@@ -70,17 +70,17 @@ func ListAttacks(c *call.Call, what string, back time.Duration) (call.Result, er
 }
 
 // lines are the account's list.
-func (l attackList) lines(c *call.Call, what string, pages *call.Pager) []text.Text {
+func (l attackList) lines(c *call.Call, what string, pages *call.Pager) text.Lines {
 	if l.err != nil {
 		words, _ := call.ForPeople(c.Invocation, l.err)
-		return []text.Text{text.Lead(l.of.Name, ": unknown: ", words)}
+		return text.Lines{text.Lead(l.of.Name, ": unknown: ", words)}
 	}
 	head := text.Lead(l.of.Name, ": ", text.Count(len(l.all), what), " in the last ", text.Duration(l.back))
-	return append([]text.Text{head}, pages.Table(words.AttackTitles(), len(l.all), func(i int) text.Text { return words.Attack(l.of, l.all[i], l.now) })...)
+	return append(text.Lines{head}, pages.Table(words.AttackTitles(), len(l.all), func(i int) text.Text { return words.Attack(l.of, l.all[i], l.now) })...)
 }
 
 // listedTogether are the lists as one, the newest first. Of the accounts that could not be read it names a few.
-func listedTogether(c *call.Call, what string, lists []attackList, pages *call.Pager) (lines []text.Text) {
+func listedTogether(c *call.Call, what string, lists []attackList, pages *call.Pager) (lines text.Lines) {
 	type row struct {
 		list   attackList
 		attack apiclient.Attack
@@ -103,9 +103,9 @@ func listedTogether(c *call.Call, what string, lists []attackList, pages *call.P
 	slices.SortStableFunc(rows, func(x, y row) int { return y.attack.Last.Compare(x.attack.Last) })
 	head := text.Lead(text.Count(len(rows), what), " in the last ", text.Duration(lists[0].back), ", in ", text.Number(with), " of ", text.Count(len(lists), "account"))
 	if n := len(unknown); n > 0 {
-		head = text.New(head, "; unknown of ", text.Number(n))
+		head.Add("; unknown of ", text.Number(n))
 	}
-	lines = append([]text.Text{head}, unknownOf(unknown, faults)...)
+	lines = append(text.Lines{head}, unknownOf(unknown, faults)...)
 	return append(lines, pages.Table(append([]string{"ACCOUNT"}, words.AttackTitles()...), len(rows), func(i int) text.Text {
 		return OfAccount(rows[i].list.of.Name, words.Attack(rows[i].list.of, rows[i].attack, rows[i].list.now))
 	})...)

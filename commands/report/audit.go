@@ -43,7 +43,7 @@ func AuditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 func Since(c *call.Call, back time.Duration) (time.Time, error) {
 	since, err := AuditFrom(c, back)
 	if err == nil && since.IsZero() {
-		err = refusal.Usage(text.New("Invalid duration: forever. Example: ", text.Code("since=24h")))
+		err = refusal.Usage("Invalid duration: forever. Example: ", text.Code("since=24h"))
 	}
 	return since, err
 }
@@ -65,7 +65,7 @@ func AuditUser(c *call.Call) string {
 func ExportAudit(ctx context.Context, c *call.Call, log *store.Audit) (call.Result, error) {
 	if c.Actor.Via != record.ViaCLI {
 		line := c.Line.With("account", c.OnlyAccount())
-		return call.Result{Account: c.OnlyAccount(), Lines: []text.Text{
+		return call.Result{Account: c.OnlyAccount(), Lines: text.Lines{
 			text.New("The audit log is exported at the terminal, as JSON lines: ", text.Code("wafbot "+line.String()), ". Here ", text.Code("audit"), " lists it"),
 		}}, nil
 	}

@@ -75,7 +75,7 @@ func readAudit(c *call.Call) (call.Result, error) {
 func auditTitles() []string { return []string{"NO.", "WHEN", "WHO", "LINE", "OUTCOME"} }
 
 // auditTogether are the logs of many accounts as one, the newest entry first.
-func auditTogether(logs []auditOf, all []record.AuditEntry, pages *call.Pager) []text.Text {
+func auditTogether(logs []auditOf, all []record.AuditEntry, pages *call.Pager) text.Lines {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y record.AuditEntry) int { return y.At.Compare(x.At) })
 	with := 0
@@ -83,7 +83,7 @@ func auditTogether(logs []auditOf, all []record.AuditEntry, pages *call.Pager) [
 		with += min(1, len(log.entries))
 	}
 	head := text.Lead(text.Count(len(all), "entry"), ", in ", text.Number(with), " of ", text.Count(len(logs), "account"))
-	return append([]text.Text{head}, pages.Table(append([]string{"ACCOUNT"}, auditTitles()...), len(all), func(i int) text.Text {
+	return append(text.Lines{head}, pages.Table(append([]string{"ACCOUNT"}, auditTitles()...), len(all), func(i int) text.Text {
 		return report.OfAccount(all[i].Account, words.AuditEntry(all[i]))
 	})...)
 }
