@@ -57,8 +57,8 @@ func (c *Call) AuditEntry(outcome string) record.AuditEntry {
 }
 
 // Ongoing reports whether the attack's last hit is so young that it counts as going on.
-func (c *Call) Ongoing(a *config.Account, attack apiclient.Attack) bool {
-	return !attack.Last.IsZero() && c.Now.Sub(attack.Last) < a.OngoingFor
+func (c *Call) Ongoing(attack apiclient.Attack) bool {
+	return !attack.Last.IsZero() && c.Now.Sub(attack.Last) < c.Account.OngoingFor
 }
 
 // Invocation is a request, however it came.

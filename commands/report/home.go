@@ -21,8 +21,8 @@ type Home struct {
 	Accounts []Overview
 	Who      record.Actor
 	Trouble  text.Lines // what is wrong beside the accounts
-	Trend    call.Part   // of the accounts together; the zero Part where it wasn't asked for
-	Now      time.Time   // of the call
+	Trend    call.Part  // of the accounts together; the zero Part where it wasn't asked for
+	Now      time.Time  // of the call
 }
 
 // Policies says what the accounts' policies allow.

@@ -158,7 +158,7 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 		all = slices.DeleteFunc(all, func(g record.GroupedAttack) bool { return g.Last.Before(from) })
 	}
 	slices.SortStableFunc(all, func(x, y record.GroupedAttack) int { return words.WorstFirst(x.Attack, y.Attack) })
-	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: text.Lines{words.StormLine(a, call.NewStormRow(storm, a.Name, record.Triage{}), c.Now)}}
+	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: text.Lines{words.StormLine(a, c.StormRow(storm, record.Triage{}), c.Now)}}
 	pages, data := call.Pages(c, 1), []call.AttackRow{}
 	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
 		own := text.Text(nil)
@@ -168,8 +168,8 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 		return words.AttackWithCard(a, all[i].Attack, c.Now, own)
 	})...)
 	for _, g := range all {
-		row := call.NewAttackRow(a, g.Attack, record.Triage{})
-		row.Ongoing, row.Storm, row.OwnCard = c.Ongoing(a, g.Attack), storm.ID, g.Own
+		row := c.AttackRow(g.Attack, record.Triage{})
+		row.Storm, row.OwnCard = storm.ID, g.Own
 		data = append(data, row)
 	}
 	res.Data = data
@@ -178,7 +178,7 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 
 // StormLines are what a storm is, why it is there, and what doesn't fit in.
 func StormLines(c *call.Call, seen record.StormSeen) text.Lines {
-	lines := text.Lines{words.StormLine(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(seen.Storm))}
+	lines := text.Lines{words.StormLine(c.Account, c.StormRow(seen, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(seen.Storm))}
 	lines = append(lines, words.Tallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
 	s := seen.Storm
 	for _, one := range s.Unblocked[:min(maxUnblocked, len(s.Unblocked))] {

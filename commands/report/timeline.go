@@ -50,7 +50,7 @@ func (h History) ends(c *call.Call) []moment {
 			all = append(all, moment{at: e.CardAt, text: text.Lead("Card posted")})
 		}
 	}
-	if last := h.Attack.Last; !last.IsZero() && !c.Ongoing(c.Account, h.Attack) {
+	if last := h.Attack.Last; !last.IsZero() && !c.Ongoing(h.Attack) {
 		quiet := text.Lead("Quiet", ": no hit since ", last, ", as far as is known")
 		all = append(all, moment{at: last.Add(c.Account.OngoingFor), text: quiet})
 	}

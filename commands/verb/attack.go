@@ -40,9 +40,9 @@ func readAttack(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	said, noTriage := c.Facts.Triage.Get()
-	row := call.NewAttackRow(a, k.Attack, said)
+	row := c.AttackRow(k.Attack, said)
 	now, noStates := situation(c, k)
-	row.Ongoing = now.GoesOn || c.Ongoing(a, k.Attack)
+	row.Ongoing = row.Ongoing || now.GoesOn
 	res.Data = row
 	var noStorms error
 	if isOne {

@@ -81,7 +81,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 		res.Lines = append(res.Lines, cardLine(k.Attack, r))
 	}
 	res.Lines = append(append(res.Lines, mentionLines(r)...), pagerLines(r)...)
-	if !c.Ongoing(a, k.Attack) {
+	if !c.Ongoing(k.Attack) {
 		res.Lines.Add("It is quiet: no hit in the last ", text.Duration(a.OngoingFor))
 	}
 	if c.Policy.Cardless(k.Attack) {
@@ -104,7 +104,7 @@ func explainStorm(c *call.Call) (call.Result, error) {
 	m, muteLine := muteOf(c, storm.Attack)
 	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = text.Lines{
-		words.StormLine(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
+		words.StormLine(c.Account, c.StormRow(storm, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
 		text.New("It groups the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
 	}
 	return res.And(pagerLines(r)...).And(muteLine), nil

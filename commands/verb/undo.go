@@ -105,5 +105,5 @@ func isLive(c *call.Call, attack string) (bool, error) {
 	said, noTriage := c.Facts.Triage.Get()
 	a := known.Value
 	mistaken := a.FalsePositive() || said.Found("false_positive")
-	return known.Ok && c.Ongoing(c.Account, a) && !mistaken, errors.Join(err, noTriage)
+	return known.Ok && c.Ongoing(a) && !mistaken, errors.Join(err, noTriage)
 }

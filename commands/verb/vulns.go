@@ -204,8 +204,8 @@ func vulnIncidents(c *call.Call, shown vulnShown, lines text.Lines, attacks []ap
 	links := c.Facts.CardLinks.Value
 	shown.Incidents = []call.AttackRow{}
 	for _, a := range attacks {
-		row := call.NewAttackRow(c.Account, a, record.Triage{})
-		row.Ongoing, row.Card = c.Ongoing(c.Account, a), links[row.ID]
+		row := c.AttackRow(a, record.Triage{})
+		row.Card = links[row.ID]
 		shown.Incidents = append(shown.Incidents, row)
 	}
 	lines.Add(text.Count(len(attacks), "incident"), " in the last ", text.Duration(incidentsBack), olderIncidents(shown.Vulnerability, int64(len(attacks))))
