@@ -138,15 +138,12 @@ func hostileDrawn(said string) map[string]func() []any {
 // partsOfOthers draw nothing that a person sees by itself, each with why.
 var partsOfOthers = map[string]string{
 	"section":       "a block of markup",
-	"paragraphs":    "a part of Render",
 	"linesAbove":    "a part of Lines",
 	"inSmall":       "a part of Refused, MoreView and ApprovalRequest",
 	"notified":      "Lines with a notification of its own",
 	"actions":       "a block of buttons",
 	"sections":      "blocks of lines",
 	"renderLines":   "the blocks of Lines",
-	"storm":         "Render of a storm",
-	"message":       "a part of Render",
 	"render":        "Render with its headline",
 	"write":         "a part of partsMessage and Home",
 	"WithoutFacts":  "a message with less metadata",

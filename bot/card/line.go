@@ -22,8 +22,11 @@ func (l *line) say(spare int, words ...any) {
 	}
 }
 
+// sayf adds a part that is a sentence.
+func (l *line) sayf(spare int, s text.Sentence, values ...any) { l.say(spare, text.Newf(s, values...)) }
+
 func (l line) text() text.Text {
-	var all []text.Text
+	var all text.Lines
 	for _, p := range l {
 		all = append(all, p.text)
 	}
