@@ -122,14 +122,14 @@ func PatchForm(c *call.Call, f *call.Form) {
 		f.Intro.Add("It blocks one type of attack in one part of the requests to exactly ", text.Code(words.Where(c.Attack.Attack)), ", in every mode but off. What is clean passes")
 		f.Drop("target")
 	} else {
-		f.Intro.Add(strings.ToUpper(why.Scope[:1])+why.Scope[1:])
+		f.Intro.Add(strings.ToUpper(why.Scope[:1]) + why.Scope[1:])
 		f.Require("target")
 		f.Relabel("target", "What", placeHint)
 	}
 	if why.Kind == "" {
 		f.Fill("type", spec.Kind)
 	} else {
-		f.Intro.Add(strings.ToUpper(why.Kind[:1])+why.Kind[1:])
+		f.Intro.Add(strings.ToUpper(why.Kind[:1]) + why.Kind[1:])
 	}
 	if why.Point == "" {
 		f.Fill("part", spec.Point.String())

@@ -160,9 +160,6 @@ func Lead(about string, parts ...any) Text { return append(New(Bold(about)), New
 // Add adds parts to the line.
 func (t *Text) Add(parts ...any) { *t = New(*t, New(parts...)) }
 
-// Lines are several.
-type Lines []Text
-
 // Add adds a line of the parts.
 func (l *Lines) Add(parts ...any) { *l = append(*l, New(parts...)) }
 
