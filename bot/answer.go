@@ -20,42 +20,41 @@ import (
 
 // answers sends results to those who asked.
 type answers struct {
-	cfg   *Config
+	*Config
 	log   *sampledLog
 	draws chan struct{} // a place for each Home tab that is being drawn
 }
 
+// maxDraws is how many Home tabs are read and published at a time.
+const maxDraws = 8
+
 // say is an answer of one line.
-func say(words text.Text) card.Message { return card.Lines([]text.Text{words}, nil) }
+func say(parts ...any) card.Message { return card.Lines([]text.Text{text.New(parts...)}, nil) }
 
 // resultMessage is the answer to a request.
 func (a *answers) resultMessage(req request, res call.Result, err error) card.Message {
-	var refused *refusal.Refusal
+	refused, is := errors.AsType[*refusal.Refusal](err)
 	switch {
 	case err == nil:
 		return card.Answer(res, req.View != "")
-	case errors.Is(err, refusal.ErrUsage) && errors.As(err, &refused) && a.cfg.Verbs.Fillable(req.Invocation.Line):
-		return card.FormOffer(refused, a.cfg.Verbs.InThread(req.Invocation.Line, req.Invocation.Attack))
-	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
+	case is && errors.Is(err, refusal.ErrUsage) && a.Verbs.Fillable(req.Line):
+		return card.FormOffer(refused, a.Verbs.InThread(req.Line, req.Attack))
+	case is && errors.Is(err, refusal.ErrAsk):
 		return card.Ask(refused)
-	case errors.As(err, &refused):
+	case is:
 		return card.Refused(refused)
 	}
 	words, fault := call.ForPeople(req.Invocation, err)
 	if fault {
-		a.cfg.Log.ErrorContext(req.within(context.Background()), "carry out request", "user", req.Invocation.Actor.ID, "line", text.Cut(req.Invocation.Line.String(), maxLogged), "err", err)
+		a.Log.ErrorContext(req.within(context.Background()), "carry out request", "user", req.Actor.ID, "line", text.Cut(req.Line.String(), maxLogged), "err", err)
 	}
 	return say(words)
 }
 
-// answer sends a message to who asked. It retries transient failures until the context ends.
-func (a *answers) answer(ctx context.Context, req request, msg card.Message) {
-	a.answerUntil(ctx, ctx, req, msg)
-}
-
-// answerUntil is answer without retries after more has ended. It reports whether there is nothing left to try.
-func (a *answers) answerUntil(ctx, more context.Context, req request, msg card.Message) bool {
-	if req.Invocation.Actor.Via == record.ViaPager {
+// answer sends a message to who asked. It retries transient failures until one of the contexts ends, and begins no try
+// after more has. It reports whether there is nothing left to try.
+func (a *answers) answer(ctx, more context.Context, req request, msg card.Message) bool {
+	if req.Actor.Via == record.ViaPager {
 		return true // it reads none
 	}
 	const most = 30 * time.Second
@@ -78,7 +77,9 @@ func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait
 	if req.View != "" {
 		if err = a.answerView(ctx, req, msg); err == nil {
 			if req.Home {
-				a.drawHome(ctx, req) // behind the view
+				if err := a.publishHome(ctx, req, nil); err != nil { // behind the view
+					a.Log.WarnContext(ctx, "draw home tab", "user", req.Actor.ID, "err", err)
+				}
 			}
 			return 0, false
 		}
@@ -87,17 +88,17 @@ func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait
 	case req.Home:
 		err = a.publishHome(ctx, req, msg.Blocks)
 	case req.ResponseURL != "":
-		err = a.cfg.Slack.Respond(ctx, req.ResponseURL, &slack.WebhookMessage{
+		err = a.Slack.Respond(ctx, req.ResponseURL, &slack.WebhookMessage{
 			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: req.Ephemeral,
 		})
 	}
-	if err != nil && req.Channel != "" && req.Invocation.Actor.ID != "" {
-		err = a.cfg.Slack.Ephemeral(ctx, slackconn.Place{Channel: req.Channel, Thread: req.Thread}, req.Invocation.Actor.ID, msg.Options()...)
+	if err != nil && req.Channel != "" && req.Actor.ID != "" {
+		err = a.Slack.Ephemeral(ctx, slackconn.Place{Channel: req.Channel, Thread: req.Thread}, req.Actor.ID, msg.Options()...)
 	}
 	if err == nil {
 		return 0, false
 	}
-	a.log.warn(ctx, "answer request", "user", req.Invocation.Actor.ID, "err", err)
+	a.log.warn(ctx, "answer request", "user", req.Actor.ID, "err", err)
 	if errors.Is(err, errNoAddress) {
 		return 0, false
 	}
@@ -111,19 +112,12 @@ var errNoAddress = errors.New("no response URL, no channel with a user, no view"
 func (a *answers) answerView(ctx context.Context, req request, msg card.Message) error {
 	v, err := card.AnswerView(msg, req.meta())
 	if err == nil {
-		err = a.cfg.Slack.UpdateView(ctx, req.View, v)
+		err = a.Slack.UpdateView(ctx, req.View, v)
 	}
 	if err != nil && slackconn.ErrorName(err) != "not_found" {
-		a.log.warn(ctx, "answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		a.log.warn(ctx, "answer in view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err
-}
-
-// drawHome draws a Home tab without an answer, and tries once.
-func (a *answers) drawHome(ctx context.Context, req request) {
-	if err := a.publishHome(ctx, req, nil); err != nil {
-		a.cfg.Log.WarnContext(ctx, "draw home tab", "user", req.Invocation.Actor.ID, "err", err)
-	}
 }
 
 // publishHome draws the Home tab of who asks (views.publish), with an answer on top, when there is room. The role is checked as for a typed status.
@@ -139,14 +133,14 @@ func (a *answers) publishHome(ctx context.Context, req request, answer []slack.B
 		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)
 	}
 	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: card.Renumber(blocks)}}
-	return a.cfg.Slack.PublishHome(ctx, req.Invocation.Actor.ID, view)
+	return a.Slack.PublishHome(ctx, req.Actor.ID, view)
 }
 
 // home are the blocks of a user's Home tab.
 func (a *answers) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
-	res, err := a.cfg.Runner.Do(ctx, inv)
+	res, err := a.Runner.Do(ctx, inv)
 	if home, ok := res.Home.(*report.Home); err == nil && ok {
 		return card.Home(*home)
 	}
@@ -154,6 +148,6 @@ func (a *answers) home(ctx context.Context, req request) []slack.Block {
 		return card.HomeUnavailable(refused.All())
 	}
 	text, _ := call.ForPeople(inv, err)
-	a.cfg.Log.ErrorContext(ctx, "read home tab", "user", inv.Actor.ID, "err", err)
+	a.Log.ErrorContext(ctx, "read home tab", "user", inv.Actor.ID, "err", err)
 	return card.HomeUnavailable(text)
 }

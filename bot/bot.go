@@ -2,7 +2,6 @@
 package bot
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -21,7 +20,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Verbs knows what a line is before it is run; *commands.Runner is one.
+// Verbs knows what a line is before it is run; *commands.Runner is one. An interface because tests need lines that change
+// something without all that a Runner needs.
 type Verbs interface {
 	Changes(l record.Line) bool
 	Missing(l record.Line, attack string) bool
@@ -29,7 +29,8 @@ type Verbs interface {
 	InThread(l record.Line, attack string) record.Line
 }
 
-// Runner carries out what people ask for; *commands.Runner is one.
+// Runner carries out what people ask for; *commands.Runner is one. An interface because tests need one that hangs at a
+// chosen step, and waits in synthetic time.
 type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 	// Refuses reports whether a line is surely refused for who asks it.
@@ -42,7 +43,8 @@ type Runner interface {
 	Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool, left text.Text)
 }
 
-// Inbox takes deliveries once and keeps those that change something until they are carried out.
+// Inbox takes deliveries once and keeps those that change something until they are carried out. An
+// interface because tests need one that hangs, and hands over what they choose, in synthetic time.
 type Inbox interface {
 	// Ping reports whether it can be written.
 	Ping(ctx context.Context) error
@@ -56,7 +58,8 @@ type Inbox interface {
 	Work(ctx context.Context, handle func(Piece)) error
 }
 
-// Piece is work that was handed over; *store.Piece is one.
+// Piece is work that was handed over; *store.Piece is one. An interface because tests need one that another replica takes
+// meanwhile.
 type Piece interface {
 	Work() []byte
 	// Mine reports whether it is still this replica's.
@@ -67,12 +70,7 @@ type Piece interface {
 	Done(ctx context.Context) error
 }
 
-// Cards finds the card that a message is.
-type Cards interface {
-	AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error)
-}
-
-// Notifier posts and redraws; *notify.Notifier is one.
+// Notifier posts and redraws; *notify.Notifier is one. An interface because a test of what comes in needs none that works.
 type Notifier interface {
 	// Owns reports whether this replica owns an account.
 	Owns(account string) bool
@@ -85,8 +83,8 @@ type Notifier interface {
 	Drawn(ctx context.Context, account, attack string) (s call.Situation, known bool, err error)
 }
 
-// Config is what a Server works with. Slack, Runner, Verbs, Notifier, Inbox, Cards and Accounts must be set, and
-// Secret, or Links and Slack's app token.
+// Config is what a Server works with. All must be set but what says otherwise, and Secret, or Links and Slack's app
+// token.
 type Config struct {
 	Slack    *slackconn.Client
 	Secret   apiclient.Secret // signs Slack's requests; "": none are received over HTTP
@@ -95,27 +93,30 @@ type Config struct {
 	Verbs    Verbs
 	Notifier Notifier
 	Inbox    Inbox
-	Cards    Cards
 	Accounts []notify.Account
 	Command  string // the slash command, for messages that name it
 
-	Pagers        Pagers                                  // nil: none acknowledges
-	Damaged       func(ctx context.Context) []string      // what Redis held and can't be read; nil: nothing
-	Broken        func() map[string]string                // sources whose files can't be read, and why; nil: there are no files
+	// AttackAt finds the attack whose card a message is; "": none.
+	AttackAt func(ctx context.Context, account, channel, ts string) (attack string, err error)
+	// PagerSecret signs what the pager of that name sends; "": there is none. nil: none acknowledges.
+	PagerSecret func(name string) apiclient.Secret
+	// Called is the attack, or the test card, for which a pager was called and pages people still, by the call's id; "" if
+	// there is none.
+	Called func(ctx context.Context, pager, id string) (account, attack string, err error)
+
+	Damaged       func(ctx context.Context) []string      // what Redis held and can't be read
+	Broken        func() map[string]string                // sources whose files can't be read, and why
 	Configuration func() Configuration                    // how it stands; nil: it isn't shown
-	State         func(ctx context.Context) metrics.State // for /metrics, but for what the Server knows; nil: nothing
-	Metrics       *metrics.Metrics                        // nil: counted for nobody
-	Log           *slog.Logger                            // nil: discarded
-	Clocks        *clock.Clocks                           // nil: this machine's
+	State         func(ctx context.Context) metrics.State // for /metrics, but for what the Server knows
+	Metrics       *metrics.Metrics
+	Log           *slog.Logger
+	Clocks        *clock.Clocks
 }
 
 // Server receives what people click and type, over HTTP and Socket Mode, and shows them what happens. It serves health
 // and metrics, too.
 type Server struct {
-	cfg      Config
-	log      *sampledLog
-	requests *requests
-	ingress  *ingress
+	*ingress
 	worker   *worker
 	socket   *slackconn.Socket
 	large    chan struct{} // bodies that are being read beyond their first freeBody
@@ -128,23 +129,15 @@ func (s *Server) Rebuilding(account, progress string) { s.readings.Store(account
 
 // New makes a Server. It receives nothing yet.
 func New(cfg Config) *Server {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+	answers := &answers{&cfg, &sampledLog{log: cfg.Log}, make(chan struct{}, maxDraws)}
+	in := &ingress{&requests{answers: answers, open: make(chan struct{}, maxReads), homes: map[string]*reply{}}}
+	return &Server{
+		ingress: in, worker: newWorker(in), large: make(chan struct{}, maxLarge),
+		socket: slackconn.NewSocket(slackconn.SocketConfig{
+			Slack: cfg.Slack, Links: cfg.Links, Handle: in.Envelope, Log: cfg.Log, Alone: cfg.Secret == "",
+			Opens: cfg.Metrics.SocketOpens, Acknowledged: cfg.Metrics.Acknowledged,
+		}),
 	}
-	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
-	s := &Server{cfg: cfg, log: &sampledLog{log: cfg.Log}, large: make(chan struct{}, maxLarge)}
-	answers := &answers{&s.cfg, s.log, make(chan struct{}, maxDraws)}
-	s.requests = &requests{
-		cfg: &s.cfg, log: s.log, answers: answers, open: make(chan struct{}, maxReads), homes: homes{next: map[string]*reply{}},
-	}
-	forms := &forms{&s.cfg, s.requests, answers}
-	s.ingress = &ingress{&s.cfg, s.log, s.requests, forms}
-	s.worker = &worker{cfg: &s.cfg, answers: answers, forms: forms, turns: newTurns()}
-	s.socket = slackconn.NewSocket(slackconn.SocketConfig{
-		Slack: cfg.Slack, Links: cfg.Links, Handler: s.ingress, Log: cfg.Log, Alone: cfg.Secret == "",
-		Opens: cfg.Metrics.SocketOpens, Acknowledged: cfg.Metrics.Acknowledged,
-	})
-	return s
 }
 
 // Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an
@@ -153,12 +146,8 @@ func (s *Server) Receive(ctx context.Context) error { return s.socket.Receive(ct
 
 // Linked reports whether a Socket Mode link can receive.
 func (s *Server) Linked() bool {
-	open, _ := s.socket.State()
-	return open > 0
+	return s.socket.State().Open > 0
 }
-
-// Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
-func (s *Server) Drain(ctx context.Context) { s.requests.wait(ctx) }
 
 // logEvery is how often a warning is logged again that a flood repeats.
 const logEvery = 5 * time.Second

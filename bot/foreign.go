@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // foreign reports whether a delivery is of another Slack app than the one whose bot token wafbot has. That happens where its signing secret or app token is
 // of another app: then wafbot can't know what else it doesn't see. While the token's app isn't known no delivery is.
 func (in *ingress) foreign(ctx context.Context, app string) bool {
-	ours := in.cfg.Slack.App()
+	ours := in.Slack.App()
 	if ours == "" || app == "" || app == ours {
 		return false
 	}
@@ -20,5 +19,5 @@ func (in *ingress) foreign(ctx context.Context, app string) bool {
 
 // ofAnotherApp says why a delivery is refused.
 func ofAnotherApp() card.Message {
-	return say(text.New("Not done: this was sent by another Slack app than the one whose bot token wafbot has. Its tokens and signing secret must be of one app"))
+	return say("Not done: this was sent by another Slack app than the one whose bot token wafbot has. Its tokens and signing secret must be of one app")
 }

@@ -10,32 +10,69 @@ import (
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // ingress makes requests of deliveries.
-type ingress struct {
-	cfg      *Config
-	log      *sampledLog
-	requests *requests
-	forms    *forms
+type ingress struct{ *requests }
+
+// What Slack delivers, as Socket Mode names it.
+const (
+	kindCommand     = "slash_commands"
+	kindInteraction = "interactive"
+	kindEvent       = "events_api"
+)
+
+// Envelope handles a delivery over Socket Mode.
+func (in *ingress) Envelope(ctx context.Context, id, kind string, payload []byte) *slack.ViewSubmissionResponse {
+	return in.handle(ctx, kind, delivery{[]string{"envelope " + id}, in.Clocks.Now()}, payload)
 }
 
-// command handles a slash command, of which get reads a field.
-func (in *ingress) command(ctx context.Context, d delivery, get func(field string) string) {
-	channel := get("channel_id")
-	req := request{
-		Channel: channel, ResponseURL: get("response_url"), Trigger: get("trigger_id"), names: d.namedBy("command", get("trigger_id")),
-		Invocation: call.Invocation{
-			ID: d.names[0], At: d.at, Account: in.accountIn(channel),
-			Actor: record.Actor{ID: get("user_id"), Team: cmp.Or(get("team_id"), "unknown"), Name: get("user_name"), Via: record.ViaSlash},
-		},
+// handle handles a delivery. Its result is sent with the acknowledgement; nil: none.
+func (in *ingress) handle(ctx context.Context, kind string, d delivery, payload []byte) *slack.ViewSubmissionResponse {
+	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	switch kind {
+	case kindCommand:
+		in.command(ctx, d, payload)
+	case kindInteraction:
+		return in.interaction(ctx, d, payload)
+	case kindEvent:
+		in.event(ctx, d, payload)
+	default:
+		in.log.warn(ctx, "unknown envelope", "type", kind)
 	}
+	return nil
+}
+
+// decode reads what Slack delivered. It reports whether that can be read.
+func (in *ingress) decode(ctx context.Context, payload []byte, into any) bool {
+	err := json.Unmarshal(payload, into)
+	if err != nil {
+		in.log.warn(ctx, "read delivery", "err", err)
+	}
+	return err == nil
+}
+
+// command handles a slash command.
+func (in *ingress) command(ctx context.Context, d delivery, body []byte) {
+	var fields map[string]any
+	if !in.decode(ctx, body, &fields) {
+		return
+	}
+	get := func(field string) string { text, _ := fields[field].(string); return text }
+	if get("ssl_check") == "1" { // of Slack itself, which only wants the acknowledgement
+		return
+	}
+	req := d.request("command", get("trigger_id"), record.Actor{
+		ID: get("user_id"), Team: cmp.Or(get("team_id"), "unknown"), Name: get("user_name"), Via: record.ViaSlash,
+	})
+	req.Channel, req.ResponseURL = get("channel_id"), get("response_url")
+	req.Account = in.accountIn(req.Channel)
 	if in.foreign(ctx, get("api_app_id")) {
-		in.requests.reply(req, ofAnotherApp())
+		in.reply(req, ofAnotherApp())
 		return
 	}
 	in.take(ctx, req, typed(get("text")))
@@ -45,26 +82,26 @@ func (in *ingress) command(ctx context.Context, d delivery, get func(field strin
 func (in *ingress) take(ctx context.Context, req request, text string) {
 	line, err := grammar.Parse(text)
 	if err == nil {
-		req.Invocation.Line = line
+		req.Line = line
 	}
 	switch {
 	case err != nil:
-		in.requests.misread(req, err)
-	case req.Trigger != "" && req.View == "" && in.cfg.Verbs.Missing(line, req.Invocation.Attack):
-		in.forms.openForm(req, text)
-	case in.cfg.Verbs.Changes(line):
-		if failed := in.requests.store(ctx, req); failed != nil {
-			in.requests.answerLater(req, *failed)
+		in.misread(req, err)
+	case req.Trigger != "" && req.View == "" && in.Verbs.Missing(line, req.Attack):
+		in.openForm(req, text)
+	case in.Verbs.Changes(line):
+		if failed := in.store(ctx, req); failed != nil {
+			in.answerLater(req, *failed)
 		}
 	default:
-		in.requests.read(req)
+		in.read(req)
 	}
 }
 
 // accountIn is the account of a channel; "" if none or several have it.
 func (in *ingress) accountIn(channel string) string {
 	name := ""
-	for _, a := range in.cfg.Accounts {
+	for _, a := range in.Accounts {
 		if a.Channel != channel {
 			continue
 		}
@@ -87,10 +124,8 @@ type payload struct {
 		Name     string `json:"name"`
 		TeamID   string `json:"team_id"`
 	} `json:"user"`
-	Team struct {
-		ID string `json:"id"`
-	} `json:"team"`
-	Trigger string `json:"trigger_id"`
+	Team    identified `json:"team"`
+	Trigger string     `json:"trigger_id"`
 	View    struct {
 		ID         string    `json:"id"`
 		Type       string    `json:"type"` // modal or home
@@ -98,9 +133,7 @@ type payload struct {
 		Meta       string    `json:"private_metadata"`
 		State      viewState `json:"state"`
 	} `json:"view"`
-	Channel struct {
-		ID string `json:"id"`
-	} `json:"channel"`
+	Channel   identified `json:"channel"`
 	Container struct {
 		MessageTS   string `json:"message_ts"`
 		ThreadTS    string `json:"thread_ts"`
@@ -114,20 +147,24 @@ type payload struct {
 	ResponseURL string `json:"response_url"`
 }
 
+// identified is something of which the id is needed.
+type identified struct {
+	ID string `json:"id"`
+}
+
 // interaction handles a click or a submission. Its result is sent with the acknowledgement; nil: none.
 func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
 	var p payload
-	if err := json.Unmarshal(body, &p); err != nil {
-		in.log.warn(ctx, "read interaction", "err", err)
+	if !in.decode(ctx, body, &p) {
 		return nil
 	}
 	switch foreign, submission := in.foreign(ctx, p.App), p.Type == "view_submission"; {
 	case foreign && submission:
-		return in.forms.pushAnswer(p.request(d), ofAnotherApp())
+		return in.pushAnswer(p.request(d), ofAnotherApp())
 	case foreign:
-		in.requests.reply(p.request(d), ofAnotherApp())
+		in.reply(p.request(d), ofAnotherApp())
 	case submission:
-		return in.forms.submittedInTime(ctx, p, d)
+		return in.submittedInTime(ctx, p, d)
 	default:
 		in.click(ctx, p, d)
 	}
@@ -137,7 +174,7 @@ func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *sl
 func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	req := p.request(d)
 	if req.View == "" {
-		req.Invocation.Account = in.accountIn(req.Channel)
+		req.Account = in.accountIn(req.Channel)
 	}
 	if p.Type != "block_actions" || len(p.Actions) == 0 {
 		in.unknown(req, p.Type)
@@ -147,18 +184,18 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	kind, _, _ := strings.Cut(action.ActionID, ":")
 	switch kind {
 	case card.ActionDo, card.ActionAnyway:
-		req.Invocation.Warned = true
-		req.Invocation.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), in.cfg.Clocks.Now())
+		req.Warned = true
+		req.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), in.Clocks.Now())
 		in.take(ctx, req, action.Value)
 	case card.ActionForm:
-		in.forms.openForm(req, action.Value)
+		in.openForm(req, action.Value)
 	case card.ActionMore:
-		in.forms.openMore(req, action.Value)
+		in.openMore(req, action.Value)
 	case card.ActionCancel:
 		req.Ephemeral = true // the answer replaces the question
-		in.requests.reply(req, say(text.New("Cancelled. Nothing was done")))
+		in.reply(req, say("Cancelled. Nothing was done"))
 	case card.ActionRefresh:
-		in.requests.reply(req, card.Message{})
+		in.reply(req, card.Message{})
 	case card.ActionLink: // the client has opened the address already
 	default:
 		in.unknown(req, action.ActionID)
@@ -167,14 +204,12 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 
 // request is where a click came from. In a shared channel the user's team may differ from the message's workspace.
 func (p payload) request(d delivery) request {
-	actor := record.Actor{ID: p.User.ID, Team: cmp.Or(p.User.TeamID, p.Team.ID), Name: cmp.Or(p.User.Username, p.User.Name), Via: record.ViaButton}
-	req := request{
-		Channel: cmp.Or(p.Channel.ID, p.Container.ChannelID), MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
-		Home:       p.View.Type == "home",
-		names:      d.namedBy(p.Type, p.Trigger),
-		Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: actor},
-		Trigger:    p.Trigger,
-	}
+	req := d.request(p.Type, p.Trigger, record.Actor{
+		ID: p.User.ID, Team: cmp.Or(p.User.TeamID, p.Team.ID), Name: cmp.Or(p.User.Username, p.User.Name), Via: record.ViaButton,
+	})
+	at := p.Container
+	req.Channel, req.MessageTS, req.Thread = cmp.Or(p.Channel.ID, at.ChannelID), at.MessageTS, at.ThreadTS
+	req.Ephemeral, req.ResponseURL, req.Home = at.IsEphemeral, p.ResponseURL, p.View.Type == "home"
 	if p.View.Type == "modal" {
 		req.inView(p.View.ID, p.View.Meta)
 	}
@@ -183,7 +218,7 @@ func (p payload) request(d delivery) request {
 
 // unknown answers a button that this version doesn't know: old messages keep their buttons.
 func (in *ingress) unknown(req request, action string) {
-	in.log.warn(req.within(context.Background()), "unknown action", "action", action, "user", req.Invocation.Actor.ID)
-	in.requests.reply(req, say(text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
-		text.Code(in.cfg.Command+" help"), " what can be typed")))
+	in.log.warn(req.within(context.Background()), "unknown action", "action", action, "user", req.Actor.ID)
+	in.reply(req, say("This message is out of date: its button does nothing any more. ", text.Code(in.Command+" status"), " shows what is going on, ",
+		text.Code(in.Command+" help"), " what can be typed"))
 }

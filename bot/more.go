@@ -18,25 +18,25 @@ import (
 )
 
 // openMore lists what else who asks may do about an attack.
-func (f *forms) openMore(req request, text string) {
-	f.showView(req, text, readsAttack, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+func (in *ingress) openMore(req request, text string) {
+	in.showView(req, text, readsAttack, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		account := line.Keys["account"]
 		if account == "" || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
 		}
 		read := req.Invocation
 		read.Line = readsAttack(line)
-		if err := f.cfg.Runner.May(ctx, read); err != nil {
+		if err := in.Runner.May(ctx, read); err != nil {
 			return slack.ModalViewRequest{}, err
 		}
-		s, known, err := f.cfg.Notifier.Drawn(ctx, account, line.Words[0])
+		s, known, err := in.Notifier.Drawn(ctx, account, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, refusal.Away(err)
 		}
 		if !known {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
-		groups, left := f.permitted(ctx, req, s)
+		groups, left := in.permitted(ctx, req, s)
 		return card.MoreView(words.Line(s, efficacy.Headline(s)), groups, left, req.meta())
 	})
 }
@@ -47,24 +47,21 @@ func readsAttack(line record.Line) record.Line {
 }
 
 // permitted is what else can be done about an attack, as far as who asks may do it, and in words what is left out.
-func (f *forms) permitted(ctx context.Context, req request, s call.Situation) (groups []advice.Group, left text.Text) {
-	all := advice.More(s)
+func (in *ingress) permitted(ctx context.Context, req request, s call.Situation) (groups []advice.Group, left text.Text) {
+	groups = advice.More(s)
 	var lines []record.Line
-	for _, g := range all {
+	for _, g := range groups {
 		for _, do := range g.Do {
 			lines = append(lines, do.Line)
 		}
 	}
-	may, left := f.cfg.Runner.Permitted(ctx, req.Invocation, s.Account.Name, lines)
-	for _, g := range all {
-		mine := advice.Group{Title: g.Title}
-		for i, do := range g.Do {
-			if may[i] {
-				mine.Do = append(mine.Do, do)
-			}
-		}
-		may = may[len(g.Do):]
-		groups = append(groups, mine)
+	may, left := in.Runner.Permitted(ctx, req.Invocation, s.Account.Name, lines)
+	for i, g := range groups {
+		groups[i].Do = slices.DeleteFunc(g.Do, func(call.Suggestion) bool {
+			no := !may[0]
+			may = may[1:]
+			return no
+		})
 	}
 	return slices.DeleteFunc(groups, func(g advice.Group) bool { return len(g.Do) == 0 }), left
 }

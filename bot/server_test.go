@@ -1,11 +1,14 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -23,6 +26,7 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -39,6 +43,11 @@ func sign(secret, stamp, body string) string {
 // alone is a Server whose inbox also shares its links, where it can, and whose runner knows the verbs.
 func alone(cfg Config) *Server {
 	cfg.Verbs, _ = cfg.Runner.(Verbs)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), metrics.New()
+	cfg.Damaged = func(context.Context) []string { return nil }
+	cfg.Broken = func() map[string]string { return nil }
+	cfg.State = func(context.Context) metrics.State { return metrics.State{} }
 	cfg.Links, _ = cfg.Inbox.(slackconn.Links)
 	return New(cfg)
 }
@@ -287,12 +296,13 @@ func TestAPanicOfADeliveryIsAnswered(t *testing.T) {
 	t.Parallel()
 	b := linkedBot(slacktest.New(t, "", nil))
 	before := delay.Panics()
-	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/slack/events", strings.NewReader("{}"))
+	b.Accounts = accountsNamed("acme")
+	b.AttackAt = func(context.Context, string, string, string) (string, error) { panic("odd") }
+	event := wrote("U0ROB", "1795000000.000100", "status")
+	event["thread_ts"] = "1794000000.000100"
+	body, err := json.Marshal(map[string]any{"type": "event_callback", "event": event})
+	require.NoError(t, err)
 	stamp := strconv.FormatInt(time.Now().Unix(), 10)
-	r.Header.Set(headerTimestamp, stamp)
-	r.Header.Set(headerSignature, sign(signingSecret, stamp, "{}"))
-	b.signed(func(http.ResponseWriter, *http.Request, delivery, []byte) { panic("odd") })(w, r)
-	require.Equal(t, http.StatusInternalServerError, w.Code)
+	require.Equal(t, http.StatusInternalServerError, deliver(t, b, stamp, sign(signingSecret, stamp, string(body)), string(body)))
 	require.Greater(t, delay.Panics(), before)
 }

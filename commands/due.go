@@ -223,7 +223,7 @@ func (d dueChecker) settle(ctx context.Context, ch record.Change) error {
 
 // verifyDeletion looks whether the entries went that a change deleted, and says so if they did not.
 func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change) error {
-	entries, failed := apiclient.Collect(d.runner.cfg.Services[ch.Account].IPRules(ctx, apiclient.IPRuleFilter{}))
+	entries, failed := apiclient.Collect(d.runner.cfg.Services[ch.Account].IPRules(ctx, ""))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -243,7 +243,7 @@ func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change) error 
 // verifyMode looks whether a switch left one mode rule, its own. It deletes doubles, as a person would by a line, and
 // looks again; of what else is wrong it says so.
 func (d dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
-	rules, failed := apiclient.Collect(d.runner.cfg.Services[ch.Account].Rules(ctx, apiclient.RuleFilter{}))
+	rules, failed := apiclient.Collect(d.runner.cfg.Services[ch.Account].Rules(ctx, 0))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

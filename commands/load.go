@@ -217,23 +217,23 @@ func (r *reading) fromService(n call.Needs) {
 	readService(r, "attacks", &f.Attacks.Fact, n.Attacks, func(ctx context.Context) ([]apiclient.Attack, error) {
 		return r.listAttacks(ctx, r.account, n.Attacks)
 	})
-	var lists apiclient.IPRuleFilter
-	if n.Entries != call.AllLists {
-		lists.List = n.Entries
+	list := n.Entries
+	if list == call.AllLists {
+		list = ""
 	}
-	entries := func(ctx context.Context) iter.Seq2[apiclient.IPRule, error] { return s.IPRules(ctx, lists) }
+	entries := func(ctx context.Context) iter.Seq2[apiclient.IPRule, error] { return s.IPRules(ctx, list) }
 	readService(r, "IP lists", &f.Entries.Fact, n.Entries, listing(r, &f.Entries, entries))
 	rules := func(ctx context.Context) iter.Seq2[apiclient.Rule, error] {
-		return s.Rules(ctx, apiclient.RuleFilter{ConditionID: max(n.Rules, 0)})
+		return s.Rules(ctx, max(n.Rules, 0))
 	}
 	readService(r, "rules", &f.Rules.Fact, n.Rules, listing(r, &f.Rules, rules))
 	conditions := func(ctx context.Context) ([]apiclient.ConditionSet, error) {
 		return apiclient.Collect(s.ConditionSets(ctx))
 	}
 	readService(r, "conditions", &f.Conditions.Fact, n.Conditions, conditions)
-	which := apiclient.VulnFilter{ActiveOnly: n.Vulnerabilities == call.OpenVulnerabilities}
+	active := n.Vulnerabilities == call.OpenVulnerabilities
 	issues := func(ctx context.Context) ([]apiclient.Vulnerability, error) {
-		return apiclient.Collect(s.Vulnerabilities(ctx, which))
+		return apiclient.Collect(s.Vulnerabilities(ctx, active))
 	}
 	readService(r, "vulnerabilities", &f.Vulnerabilities.Fact, n.Vulnerabilities, issues)
 	days := func(ctx context.Context) (apiclient.AttackDays, error) {

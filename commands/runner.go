@@ -90,7 +90,7 @@ func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 	}
 	c := &call.Call{
 		Setup: r.cfg.Setup, Facts: &call.Facts{}, Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""),
-		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), Policy: policy.Policy{Policy: config.DefaultPolicy()},
+		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), Policy: policy.Policy{Policy: config.Default[config.Policy]()},
 	}
 	r.cfg.tellTime(c, r.cfg.Clocks.Now())
 	return &job{changes: cmd.DoesChange(inv.Line), Call: c}, nil

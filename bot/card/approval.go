@@ -24,17 +24,17 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	if !q.Waits(now) {
 		return notified(requestNotice(q, now), decidedLines(q, now))
 	}
-	lines := []text.Text{text.Lead("APPROVAL NEEDED: " + text.Sanitize(q.Does, maxAskedLine)), askedBy(q), needsTwo(q)}
+	lines := text.Lines{text.Lead("APPROVAL NEEDED: " + text.Sanitize(q.Does, maxAskedLine)), askedBy(q), needsTwo(q)}
 	lines = append(append(lines, reachAndWarnings(q)...), words.Deciders(q, p.Approval.Approvers))
-	small := text.New(text.Code(q.ID), " · asked ", q.At)
+	small := text.Newf("`%v` · asked %v", q.ID, q.At)
 	buttons := advice.Decide(q)
 	if override := words.OverrideOffer(q, now); override != nil {
-		small = text.New(small, " · ", override)
+		small.Addf(" · %v", override)
 		if !now.Before(q.OverrideAt) {
-			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
+			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.LineOf(q.Account, "override", q.ID)})
 		}
 	}
-	small = text.New(small, " · ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine)))
+	small.Addf(" · `%v`", text.Sanitize(q.Line.String(), maxAskedLine))
 	made, _ := new(buttonMaker).all(buttons)
 	foot, written := inSmall(small)
 	blocks := append(sections(lines, maxTogether-weight(made...)-written), foot...)
@@ -42,8 +42,8 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 }
 
 // decidedLines are the card of a request that waits no longer.
-func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
-	lines := []text.Text{words.Approval(q, now)}
+func decidedLines(q record.ApprovalRequest, now time.Time) text.Lines {
+	lines := text.Lines{words.Approval(q, now)}
 	if q.Reason != "" {
 		lines = append(lines, text.New("Asked because: ", text.Sanitize(q.Reason, words.MaxNote)))
 	}
@@ -52,7 +52,7 @@ func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
 	case record.RequestOverridden:
 		lines = append(lines, overrideReason(q))
 	case record.RequestExpired, record.RequestClosed:
-		lines = append(lines, text.New("Still wanted? Ask again: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
+		lines.Addf("Still wanted? Ask again: `%v`", text.Sanitize(q.Line.String(), maxAskedLine))
 	}
 	return lines
 }
@@ -61,17 +61,17 @@ func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
 func askedBy(q record.ApprovalRequest) text.Text {
 	who := text.Lead(text.Field(q.Asker.Name), " asks") // who asked need not be called
 	if q.Asker.Via == record.ViaCLI {
-		who = text.New(who, " at the terminal")
+		who.Addf(" at the terminal")
 	}
 	if q.Reason != "" {
-		who = text.New(who, ": ", text.Sanitize(q.Reason, words.MaxNote))
+		who.Addf(": %v", text.Sanitize(q.Reason, words.MaxNote))
 	}
 	return who
 }
 
 // needsTwo says why one person may not decide on the change alone.
 func needsTwo(q record.ApprovalRequest) text.Text {
-	var why []text.Text
+	var why text.Lines
 	for _, need := range q.Needs {
 		why = append(why, text.New(text.Sanitize(need.Why, words.MaxNote)))
 	}
@@ -79,16 +79,16 @@ func needsTwo(q record.ApprovalRequest) text.Text {
 }
 
 // reachAndWarnings says whom the change affects and lists the warnings.
-func reachAndWarnings(q record.ApprovalRequest) []text.Text {
-	var lines []text.Text
+func reachAndWarnings(q record.ApprovalRequest) text.Lines {
+	var lines text.Lines
 	for _, reach := range q.Reach {
 		lines = append(lines, text.New("• ", text.Sanitize(reach, words.MaxNote)))
 	}
 	for _, warning := range q.Warnings {
-		lines = append(lines, text.New("• ", text.Bold("Before you approve"), ": ", text.Sanitize(warning, words.MaxNote)))
+		lines.Addf("• *Before you approve*: %v", text.Sanitize(warning, words.MaxNote))
 	}
 	if left := len(lines) - maxFacts; left > 0 {
-		lines = append(lines[:maxFacts], text.New("… and ", left, " more"))
+		lines = append(lines[:maxFacts], text.Newf("… and %v more", left))
 	}
 	return lines
 }
@@ -124,16 +124,16 @@ func overrideReason(q record.ApprovalRequest) text.Text {
 
 // ApprovalDecision reports the outcome of a request. It mentions who asked; of an override, the approvers.
 func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
-	lines, calls := []text.Text{words.Approval(q, now)}, q.Asker.ID
+	lines, calls := text.Lines{words.Approval(q, now)}, q.Asker.ID
 	if q.State == record.RequestOverridden {
 		calls = p.Approval.Approvers
 		acted := " used OVERRIDE"
 		if q.Outcome == "failed" {
 			acted = " tried OVERRIDE"
 		}
-		lines = []text.Text{text.Lead(text.Field(q.Asker.Name)+acted, ": ", lines[0]), overrideReason(q)}
+		lines = text.Lines{text.Lead(text.Field(q.Asker.Name)+acted, ": ", lines[0]), overrideReason(q)}
 		if q.Outcome == "done" {
-			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id undoes it"))
+			lines.Addf("It ends by itself. `status` shows what is in force, `undo` with its id undoes it")
 		}
 	}
 	if !IsID(calls, "UWS") {

@@ -35,7 +35,7 @@ func (m *buttonMaker) button(kind, label, value string) *slack.ButtonBlockElemen
 }
 
 // all makes as many of the buttons as one block holds, and lines to type for what has no room.
-func (m *buttonMaker) all(suggestions []call.Suggestion) (made []*slack.ButtonBlockElement, without []text.Text) {
+func (m *buttonMaker) all(suggestions []call.Suggestion) (made []*slack.ButtonBlockElement, without text.Lines) {
 	for _, s := range suggestions {
 		b := m.suggestion(s)
 		if b == nil || len(made) == maxButtons || weight(made...)+weight(b) > maxTogether/2 {
@@ -73,7 +73,7 @@ func (m *buttonMaker) suggestion(s call.Suggestion) *slack.ButtonBlockElement {
 
 // toType is the line to type where there is no button.
 func toType(s call.Suggestion) text.Text {
-	return text.New("There is no room for a button ", text.Bold(text.Sanitize(s.Label, maxLabel)), ": type ", text.Code(s.Line.String()))
+	return text.Newf("There is no room for a button *%v*: type `%v`", text.Sanitize(s.Label, maxLabel), s.Line.String())
 }
 
 func fitsValue(line string) bool { return len(line) <= maxValue && utf8.ValidString(line) }
@@ -103,9 +103,6 @@ func openable(address string, most int) (string, bool) {
 	}
 	return b.String(), b.Len() <= most
 }
-
-// inLine is an address short enough for a line of a card. Longer ones get a button.
-func inLine(address string) (string, bool) { return openable(address, maxLineURL) }
 
 // buttonsOf are the buttons of blocks, in their order.
 func buttonsOf(blocks []slack.Block) (buttons []*slack.ButtonBlockElement) {

@@ -21,16 +21,14 @@ import (
 )
 
 // ignoring takes every envelope and does nothing.
-type ignoring struct{}
-
-func (ignoring) Envelope(context.Context, Envelope) *slack.ViewSubmissionResponse { return nil }
+func ignoring(context.Context, string, string, []byte) *slack.ViewSubmissionResponse { return nil }
 
 // linked receives from s. Its client keeps no connection: a synctest bubble would wait for it.
 func linked(s *slacktest.End) *Socket {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return NewSocket(SocketConfig{
 		Slack: Connect(Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
-		Links: slacktest.NewLinks(), Handler: ignoring{}, Log: slog.New(slog.DiscardHandler),
+		Links: slacktest.NewLinks(), Handle: ignoring, Log: slog.New(slog.DiscardHandler),
 		Opens: prometheus.NewCounter(prometheus.CounterOpts{Name: "opens"}), Acknowledged: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "acknowledged"}),
 	})
 }
@@ -54,7 +52,7 @@ func TestLinksThatDontLastAreOpenedLessAndLess(t *testing.T) {
 			require.NoError(t, b.Receive(ctx), name)
 			require.Less(t, s.Opens.Load(), int64(50), name)
 			require.Greater(t, s.Opens.Load(), int64(15), name+": it never gives up")
-			open, trouble := b.State()
+			open, trouble := b.State().Open, b.State().Trouble
 			require.Zero(t, open)
 			require.NotEmpty(t, trouble)
 		})
@@ -142,7 +140,7 @@ func (l *logged) Reset() {
 // Whatever Slack answers once there was a link, or answers at first for less than a minute: Slack is asked again every
 // 30 s, the log says why once, and links are back by themselves.
 func TestNoAnswerEndsReceivingForGood(t *testing.T) {
-	for _, name := range refusals {
+	for _, name := range strings.Fields(wrongToken) {
 		s := slacktest.New(t, "", func(*websocket.Conn, bool) {})
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
@@ -154,13 +152,13 @@ func TestNoAnswerEndsReceivingForGood(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- b.Receive(ctx) }()
 			time.Sleep(40 * time.Second)
-			_, trouble := b.State()
+			trouble := b.State().Trouble
 			require.Contains(t, trouble, name)
 			require.Equal(t, 1, strings.Count(lines.String(), name), "at the start it is logged once")
 
 			s.Refuses.Store("")
 			time.Sleep(5 * time.Minute)
-			require.True(t, b.opened())
+			require.True(t, b.State().Once)
 			lines.Reset()
 			s.Refuses.Store(name)
 			time.Sleep(10 * time.Minute)
@@ -168,7 +166,7 @@ func TestNoAnswerEndsReceivingForGood(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			require.InDelta(t, 2*20, s.Opens.Load()-opens, 12, "each link is asked for every 30 s")
 			require.Equal(t, 1, strings.Count(lines.String(), name), lines.String())
-			open, trouble := b.State()
+			open, trouble := b.State().Open, b.State().Trouble
 			require.Zero(t, open)
 			require.Contains(t, trouble, name)
 			require.Empty(t, ended)
@@ -183,13 +181,6 @@ func TestNoAnswerEndsReceivingForGood(t *testing.T) {
 	}
 }
 
-// goingOff panics at every envelope.
-type goingOff struct{}
-
-func (goingOff) Envelope(context.Context, Envelope) *slack.ViewSubmissionResponse {
-	panic("an odd one")
-}
-
 // An envelope that makes the handler panic isn't acknowledged, so that Slack tells the person, and the link goes on.
 func TestAPanicOfAnEnvelopeEndsNothing(t *testing.T) {
 	t.Parallel()
@@ -201,7 +192,7 @@ func TestAPanicOfAnEnvelopeEndsNothing(t *testing.T) {
 		acked <- err
 	})
 	b := linked(s)
-	b.cfg.Handler = goingOff{}
+	b.cfg.Handle = func(context.Context, string, string, []byte) *slack.ViewSubmissionResponse { panic("an odd one") }
 	before := delay.Panics()
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())

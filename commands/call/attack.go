@@ -190,7 +190,9 @@ func (s Suggestion) In(room int) (confirm string, line record.Line) {
 func (d Dialog) String() string {
 	var all []string
 	for _, s := range d {
-		all = append(all, s.Text)
+		if s.Text != "" {
+			all = append(all, s.Text)
+		}
 	}
 	return strings.Join(all, " ")
 }

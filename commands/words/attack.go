@@ -22,21 +22,22 @@ func Attack(a *config.Account, attack apiclient.Attack, now time.Time) text.Text
 
 // AttackWithCard is an attack in one line, with the way to its card where nothing is ever cut.
 func AttackWithCard(a *config.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
-	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), text.Cell(" "), card, kind(attack), text.Cell(" on "), a.AppName(attack.App), text.Cell(", "), text.Bold(StatusName(attack)), text.Cell(", "),
-		Figure(attack.Hits, "hit"), text.Cell(", "), Figure(attack.SourceCount, "source"), text.Cell(", last hit "), Ago(attack.Last, now), text.Cell(": "), text.Code(Where(attack)))
+	return text.Newf("`%v`| |%v%v| on |%v|, |*%v*|, |%v|, |%v|, last hit |%v|: |`%v`",
+		record.AttackID(a.Name, attack.ID), card, kind(attack), a.AppName(attack.App), StatusName(attack), Figure(attack.Hits, "hit"), Figure(attack.SourceCount, "source"), Ago(attack.Last, now), Where(attack))
 }
 
 // AttackMeant says which attack something is about, and not how it stands.
 func AttackMeant(a *config.Account, attack apiclient.Attack) text.Text {
-	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), " ", kind(attack), " on ", a.AppName(attack.App), ": ", text.Code(Where(attack)))
+	return text.Newf("`%v` %v on %v: `%v`",
+		record.AttackID(a.Name, attack.ID), kind(attack), a.AppName(attack.App), Where(attack))
 }
 
 func kind(attack apiclient.Attack) text.Text {
 	switch name := TypeName(text.Field(attack.Type)); {
 	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
-		return text.Lead("Storm", " of attacks")
+		return text.Newf("*Storm* of attacks")
 	case attack.Incident():
-		return text.Lead("INCIDENT", " ", name)
+		return text.Newf("*INCIDENT* %v", name)
 	default:
 		return text.New(name)
 	}
@@ -66,10 +67,10 @@ func Part(a apiclient.Attack) text.Text {
 		if a.Parameter == "" {
 			return nil
 		}
-		return text.New(", field ", text.Code(text.Field(a.Parameter)))
+		return text.Newf(", field `%v`", text.Field(a.Parameter))
 	}
 	kind, name := part(point)
-	return text.New(", ", kind, " ", text.Code(name))
+	return text.Newf(", %v `%v`", kind, name)
 }
 
 // PartName is the part of a request that a rule is for: "field login".
@@ -94,11 +95,8 @@ func StatusName(a apiclient.Attack) string {
 	if status == apiclient.StatusUnknown && a.BlockStatus != "" && !strings.EqualFold(a.BlockStatus, "unknown") {
 		return "blocking: " + text.Field(a.BlockStatus)
 	}
-	return statusWords[status]
+	return StatusWords[status]
 }
-
-// StatusWord is a normalised blocking status for people.
-func StatusWord(s apiclient.Status) string { return statusWords[s] }
 
 // Ago is how long ago something was, "unknown" for a zero time.
 func Ago(t, now time.Time) string {

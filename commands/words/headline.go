@@ -67,8 +67,8 @@ func AttackRow(s call.Situation, h Headline, card text.Text) text.Text {
 	if h.Incident {
 		kind = " incident"
 	}
-	return text.New(card, text.Bold(h.Words()), " · ", h.Severity, kind, " · ", TypeName(text.Field(a.Type)), " · ", s.Account.AppName(a.App), " · ",
-		Figure(a.Hits, "hit"), ", last ", Ago(a.Last, s.Now))
+	return text.Newf("%v*%v* · %v%v · %v · %v · %v, last %v",
+		card, h.Words(), h.Severity, kind, TypeName(text.Field(a.Type)), s.Account.AppName(a.App), Figure(a.Hits, "hit"), Ago(a.Last, s.Now))
 }
 
 // StormHeadline is the headline of a storm: what gets through now decides, as far as it is known. A mitigation proves nothing
@@ -136,18 +136,18 @@ func StormWords(state State, s record.Storm) (words string, attacks int) {
 // StormLine is a storm in one line, with the way to its card where nothing is ever cut.
 func StormLine(a *config.Account, row call.StormRow, now time.Time) text.Text {
 	s, h := row.Storm, OfStorm(row, record.Outage{})
-	line := text.New(text.Code(row.ID), " ", CardLink(row.Card), text.Bold(StormState(h.State, s)), " · ", h.Severity, " storm · ", Applications(s, a), " · since ", s.Began, ": ",
-		Counted(s), ", ", Active(s))
+	line := text.Newf("`%v` %v*%v* · %v storm · %v · since %v: %v, %v",
+		row.ID, CardLink(row.Card), StormState(h.State, s), h.Severity, Applications(s, a), s.Began, Counted(s), Active(s))
 	if !s.GoesOn() {
-		line = text.New(line, ", no new ones since ", s.Ended)
+		line.Addf(", no new ones since %v", s.Ended)
 	}
-	return text.New(line, ", last hit ", Ago(row.Attack.Last, now), ". ", Cause(s, policy.Policy{}))
+	return text.Newf("%v, last hit %v. %v", line, Ago(row.Attack.Last, now), Cause(s, policy.Policy{}))
 }
 
 // Line is the attack or storm in one line, what its attacker wrote last.
 func Line(s call.Situation, h Headline) text.Text {
 	if s.Storm == nil {
-		return text.New(AttackRow(s, h, nil), " · ", text.Code(s.ID), ": ", text.Code(Where(s.Attack)), Part(s.Attack))
+		return text.Newf("%v · `%v`: `%v`%v", AttackRow(s, h, nil), s.ID, Where(s.Attack), Part(s.Attack))
 	}
 	row := call.StormRow{ID: s.ID, Attack: s.Attack, Storm: *s.Storm, Quiet: s.Storm.Ongoing+s.Storm.StillTrying == 0}
 	return StormLine(s.Account, row, s.Now)

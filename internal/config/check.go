@@ -48,8 +48,8 @@ func (c *Config) check() {
 
 // checkParts makes what a start makes of each account, as that is the last to refuse a value.
 func (c *Config) checkParts() {
-	for i, a := range c.Accounts {
-		key, token := Element("accounts", i), ".token"
+	for key, a := range c.ByKey() {
+		token := ".token"
 		if a.TokenFile != "" {
 			token = ".token_file"
 		}
@@ -73,20 +73,19 @@ func (o *origins) checkLeaf(l leaf) {
 	if short, _ := o.at(above(l.key)); !o.isSet(l.key) && short.text != "" {
 		l.key = above(l.key) // a single word stands for it
 	}
+	all := []leaf{l}
+	if l.value.Kind() == reflect.Slice {
+		all = l.parts()
+	}
 	for check := range strings.SplitSeq(l.tag.Get("check"), ",") {
-		if l.value.Kind() != reflect.Slice {
-			if l.value.IsZero() && check == "optional" {
-				return
-			}
-			o.checkValue(l.key, l.value, check)
-			continue
+		if l.value.IsZero() && check == "optional" {
+			return
 		}
-		for i := range l.value.Len() {
-			key := Element(l.key, i)
-			if !o.isSet(key) {
-				key = l.key // a single word instead of a list
+		for _, v := range all {
+			if !o.isSet(v.key) {
+				v.key = l.key // a single word instead of a list
 			}
-			o.checkValue(key, l.value.Index(i), check)
+			o.checkValue(v.key, v.value, check)
 		}
 	}
 }
@@ -166,10 +165,7 @@ func (s *Slack) check(o *origins) {
 func (c *Config) checkRedis() {
 	_, err := address.Parse(c.Redis.Address())
 	if wrong, ok := errors.AsType[*address.Error](err); ok {
-		if wrong.Key == "redis.url" {
-			wrong.Key = c.origins.fromFile(wrong.Key)
-		}
-		c.origins.report(wrong.Key, "%s", wrong.Text)
+		c.origins.report(c.origins.fromFile(wrong.Key), "%s", wrong.Text)
 	}
 	if p := c.Redis.KeyPrefix; len(p) > 64 || !onlyOf(strings.ToLower(p), letters+digits+":._-") {
 		c.origins.reportValue("redis.key_prefix", "is no prefix of keys; write up to 64 of a-z A-Z 0-9 : . _ -")
@@ -184,8 +180,7 @@ func (o *origins) checkSources(list string, all, common []Source) {
 			seen[s.Name] = true
 		}
 	}
-	for i, s := range all {
-		key := Element(list, i)
+	for key, s := range Keyed(list, all) {
 		o.uniqueName(key, s.Name, seen)
 		if len(s.Ranges) == 0 && !o.isSet(key+".file") { // what is wrong with a file is reported already
 			o.report(key, "names no address; write ranges or file")
@@ -223,8 +218,7 @@ func (c *Config) checkAccounts() {
 		o.report("accounts", "there is none; write one into the file, or set WAFBOT_API_URL, WAFBOT_API_TOKEN and WAFBOT_CHANNEL")
 	}
 	seen := map[string]bool{}
-	for i := range c.Accounts {
-		a, key := &c.Accounts[i], Element("accounts", i)
+	for key, a := range c.ByKey() {
 		o.uniqueName(key, a.Name, seen)
 		if a.Name != "" && !(len(a.Name) <= 32 && onlyOf(a.Name, letters+digits+"-")) {
 			o.reportValue(key+".name", "is no account name; write up to 32 of a-z 0-9 -")
@@ -240,8 +234,8 @@ func (c *Config) checkAccounts() {
 		}
 		a.Quiet.check(o, key+".quiet.hours")
 		a.checkApplications(o, key+".applications")
-		for j := range a.Routes {
-			a.Routes[j].check(o, Element(key+".routes", j), a.Applications)
+		for route, r := range Keyed(key+".routes", a.Routes) {
+			r.check(o, route, a.Applications)
 		}
 	}
 }
@@ -301,7 +295,12 @@ func (a *Account) checkApplications(o *origins, key string) {
 func (r *Route) check(o *origins, key string, applications map[int]Application) {
 	for i, name := range r.Match.Application {
 		_, err := strconv.Atoi(name)
-		if err == nil || slices.ContainsFunc(slices.Collect(maps.Values(applications)), func(app Application) bool { return app.Name == name }) {
+		for _, app := range applications {
+			if app.Name == name {
+				err = nil
+			}
+		}
+		if err == nil {
 			continue
 		}
 		at := key + ".match.application"
@@ -341,8 +340,8 @@ func (c *Config) CheckServe() error {
 			"(an app-level token with connections:write), for signed HTTP give %s (the app's Basic Information page has both)",
 			secret, o.setIt("slack.app_token"), c.AsWritten(secret))
 	}
-	for i, a := range c.Accounts {
-		if key := Element("accounts", i) + ".channel"; a.Channel == "" {
+	for key, a := range c.ByKey() {
+		if key += ".channel"; a.Channel == "" {
 			o.report(key, "missing; %s", o.setIt(key))
 		}
 	}

@@ -106,15 +106,10 @@ func (o *origins) unset(key string) {
 	}
 }
 
-// isWrong reports whether a key has a problem already.
-func (o *origins) isWrong(key string) bool {
-	return slices.ContainsFunc(o.problems, func(p Problem) bool { return p.Key == key })
-}
-
 // report notes what is wrong with a key, at the place of the nearest key above it that was written. The first problem
 // of a key hides its others, which follow from it.
 func (o *origins) report(key, format string, args ...any) {
-	if len(o.problems) == maxProblems || o.isWrong(key) {
+	if slices.ContainsFunc(o.problems, func(p Problem) bool { return p.Key == key }) {
 		return
 	}
 	p := Problem{At: o.root, Key: key, Text: fmt.Sprintf(format, args...)}
