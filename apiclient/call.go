@@ -134,8 +134,9 @@ func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (a
 		return answer{}, (&Error{Op: k.op, Kind: Network, Err: WithoutURL(err), unknown: got.Load() || !asked.Load()}).clean(token)
 	}
 	defer resp.Body.Close()
-	if at := serverTime(resp.Header); c.clock != nil && !at.IsZero() && resp.StatusCode/100 == 2 { // what refuses or fails may be a proxy on the way, with a clock of its own
-		c.clock.Note(sent, at)
+	// What refuses or fails may be a proxy on the way, with a clock of its own.
+	if at := serverTime(resp.Header); c.note != nil && !at.IsZero() && resp.StatusCode/100 == 2 {
+		c.note(sent, at)
 	}
 	ans, failure := read(k.op, resp)
 	if failure != nil {

@@ -51,13 +51,9 @@ func (a *answers) resultMessage(req request, res call.Result, err error) card.Me
 	return say(words)
 }
 
-// answer sends a message to who asked. It retries transient failures until the context ends.
-func (a *answers) answer(ctx context.Context, req request, msg card.Message) {
-	a.answerUntil(ctx, ctx, req, msg)
-}
-
-// answerUntil is answer without retries after more has ended. It reports whether there is nothing left to try.
-func (a *answers) answerUntil(ctx, more context.Context, req request, msg card.Message) bool {
+// answer sends a message to who asked. It retries transient failures until one of the contexts ends, and begins no try
+// after more has. It reports whether there is nothing left to try.
+func (a *answers) answer(ctx, more context.Context, req request, msg card.Message) bool {
 	if req.Actor.Via == record.ViaPager {
 		return true // it reads none
 	}

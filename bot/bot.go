@@ -149,9 +149,6 @@ func (s *Server) Linked() bool {
 	return s.socket.State().Open > 0
 }
 
-// Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
-func (s *Server) Drain(ctx context.Context) { s.wait(ctx) }
-
 // logEvery is how often a warning is logged again that a flood repeats.
 const logEvery = 5 * time.Second
 

@@ -38,14 +38,6 @@ type Configuration struct {
 	Removed map[string]string `json:"removed,omitempty"` // accounts that it has no more, and what becomes of their changes
 }
 
-// Remove notes an account that the configuration has no more.
-func (c *Configuration) Remove(account, what string) {
-	if c.Removed == nil {
-		c.Removed = map[string]string{}
-	}
-	c.Removed[account] = what
-}
-
 type accountState struct {
 	Failing    string    `json:"failing,omitempty"`
 	Capped     string    `json:"capped,omitempty"` // there are more attacks than are watched

@@ -124,10 +124,8 @@ type payload struct {
 		Name     string `json:"name"`
 		TeamID   string `json:"team_id"`
 	} `json:"user"`
-	Team struct {
-		ID string `json:"id"`
-	} `json:"team"`
-	Trigger string `json:"trigger_id"`
+	Team    identified `json:"team"`
+	Trigger string     `json:"trigger_id"`
 	View    struct {
 		ID         string    `json:"id"`
 		Type       string    `json:"type"` // modal or home
@@ -135,9 +133,7 @@ type payload struct {
 		Meta       string    `json:"private_metadata"`
 		State      viewState `json:"state"`
 	} `json:"view"`
-	Channel struct {
-		ID string `json:"id"`
-	} `json:"channel"`
+	Channel   identified `json:"channel"`
 	Container struct {
 		MessageTS   string `json:"message_ts"`
 		ThreadTS    string `json:"thread_ts"`
@@ -149,6 +145,11 @@ type payload struct {
 		Value    string `json:"value"`
 	} `json:"actions"`
 	ResponseURL string `json:"response_url"`
+}
+
+// identified is something of which the id is needed.
+type identified struct {
+	ID string `json:"id"`
 }
 
 // interaction handles a click or a submission. Its result is sent with the acknowledgement; nil: none.

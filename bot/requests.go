@@ -222,8 +222,8 @@ func (r *requests) answerLater(req request, msg card.Message) {
 	r.start(req, func(context.Context) *reply { return &reply{req, msg} })
 }
 
-// wait waits until every read has ended, or the context has.
-func (r *requests) wait(ctx context.Context) {
+// Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
+func (r *requests) Drain(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { r.wg.Wait(); close(done) }()
 	select {
@@ -258,7 +258,7 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		case made.to.Home && made.to.View == "":
 			r.answerHome(made)
 		default:
-			r.answer(ctx, made.to, made.msg)
+			r.answer(ctx, ctx, made.to, made.msg)
 		}
 	})
 }
@@ -313,7 +313,7 @@ func (r *requests) answerHome(made *reply) {
 		r.homes[user] = nil
 		r.mu.Unlock()
 		ctx, cancel := context.WithTimeout(made.to.within(context.Background()), readTimeout)
-		r.answer(ctx, made.to, made.msg)
+		r.answer(ctx, ctx, made.to, made.msg)
 		cancel()
 		r.mu.Lock()
 	}

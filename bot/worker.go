@@ -170,7 +170,7 @@ func (w *worker) finish(held, more context.Context, req request, res call.Result
 	defer w.answering.Add(-1)
 	ctx, cancel := context.WithTimeout(held, limit)
 	defer cancel()
-	answered := w.answerUntil(ctx, more, req, w.resultMessage(req, res, err))
+	answered := w.answer(ctx, more, req, w.resultMessage(req, res, err))
 	w.failedInThread(ctx, req, err)
 	return answered || ctx.Err() != nil && held.Err() == nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
@@ -278,7 +279,7 @@ func (r *trials) readBack(ctx context.Context, in record.Place, oldest time.Time
 	for {
 		msgs, next, err := r.slack.History(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("find message in %s: %w", in.Channel, slackconn.WithoutURL(err))
+			return nil, fmt.Errorf("find message in %s: %w", in.Channel, apiclient.WithoutURL(err))
 		}
 		for _, m := range msgs {
 			if id, ok := m.Metadata().EventPayload["delivery"].(string); ok && m.BotID == self.Bot {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -17,15 +16,6 @@ import (
 func DialFailed(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
-}
-
-// WithoutURL removes the URL from an error of net/http: a response URL gives access to the channel for half an hour.
-func WithoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return fmt.Errorf("%s: %w", strings.ToLower(u.Op), u.Err)
-	}
-	return err
 }
 
 // Detailed adds Slack's explanation of why it refuses a view or message.

@@ -73,7 +73,7 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 		}
 		_ = res.Body.Close()
 	} else {
-		err = &unansweredError{WithoutURL(err)}
+		err = &unansweredError{apiclient.WithoutURL(err)}
 	}
 	c.calls.WithLabelValues(method, outcome).Inc()
 	c.log.DebugContext(req.Context(), "called slack", "method", method, "outcome", outcome, "took", time.Since(sent))

@@ -112,7 +112,7 @@ func (a *app) tenant(i int) (*tenant, error) {
 	service := a.clocks.Service(cfg.Name)
 	api, err := apiclient.New(apiclient.Config{
 		BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID,
-		HTTP: a.http, Clock: service, Log: a.log.With("account", cfg.Name),
+		HTTP: a.http, Note: service.Note, Log: a.log.With("account", cfg.Name),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)

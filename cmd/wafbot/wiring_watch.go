@@ -65,7 +65,7 @@ func (a *app) names() []string { return slices.Sorted(maps.Keys(a.tenants)) }
 
 // configuration says how the configuration stands, for /readyz.
 func (a *app) configuration() bot.Configuration {
-	var c bot.Configuration
+	c := bot.Configuration{Removed: map[string]string{}}
 	if a.restarts != nil && a.restarts.failed.Load() {
 		c.Failed = "the file as it is now can't be used: the one before counts. The log has why"
 	}
@@ -74,7 +74,7 @@ func (a *app) configuration() bot.Configuration {
 		if open == nil {
 			says = "not in the configuration, and its state is empty: changes of it may be in force, which nothing ends"
 		}
-		c.Remove(name, says)
+		c.Removed[name] = says
 	}
 	return c
 }

@@ -19,7 +19,7 @@ import (
 var unguarded = map[string]string{
 	"bot/health.go ready":                    "it asks Redis, no more; the question to Slack is in delay.Try",
 	"bot/notify/queue.go run":                "each event is handled in delay.Try, by the lane",
-	"bot/requests.go wait":                   "it waits, no more",
+	"bot/requests.go Drain":                  "it waits, no more",
 	"bot/server.go Serve":                    "net/http recovers what a handler panics with",
 	"bot/slackconn/link.go read":             "each envelope is handled in delay.Try",
 	"bot/slackconn/socket.go keep":           "a link's reading and its pings are each in delay.Try",

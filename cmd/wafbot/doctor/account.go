@@ -29,7 +29,7 @@ func (c checkup) unknownAccount(name string) Finding {
 func (t tenant) check(ctx context.Context) (found findings) {
 	api, err := apiclient.New(apiclient.Config{
 		BaseURL: t.APIURL, Token: t.Token, TokenFile: t.TokenFile, ClientID: t.ClientID,
-		HTTP: &http.Client{Timeout: t.patience}, Tries: 1, Clock: t.clocks.Service(t.Name), // a second try would hide faults
+		HTTP: &http.Client{Timeout: t.patience}, Tries: 1, Note: t.clocks.Service(t.Name).Note, // a second try would hide faults
 	})
 	if err != nil {
 		return findings{{"account", t.Name, Wrong, err.Error(), "fix " + t.key}}
