@@ -20,17 +20,6 @@ import (
 // maxDone is how many changes the reply names when an attack went quiet.
 const maxDone = 5
 
-// inForceFirst sorts changes: those in force first, and then by age.
-func inForceFirst(all []record.Change, now time.Time, age func(x, y record.Change) int) {
-	over := func(ch record.Change) int {
-		if ch.InForce(now) {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(all, func(x, y record.Change) int { return cmp.Or(over(x)-over(y), age(x, y)) })
-}
-
 func moreChanges(s call.Situation, n int) text.Text {
 	return text.Newf("%v: type `%v`", text.Count(n, "more change"), attackLine(s))
 }
@@ -38,7 +27,10 @@ func moreChanges(s call.Situation, n int) text.Text {
 // whatWasDone lists the changes against an attack, and whether they still hold.
 func whatWasDone(s call.Situation) text.Lines {
 	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.State == record.StateFailed })
-	inForceFirst(all, s.Now, func(x, y record.Change) int { return x.At.Compare(y.At) })
+	over := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(all, func(x, y record.Change) int {
+		return cmp.Or(over[x.InForce(s.Now)]-over[y.InForce(s.Now)], x.At.Compare(y.At))
+	})
 	if len(all) == 0 {
 		return text.Lines{text.New("No mitigation was made for it; one that was typed without attack= isn't counted")}
 	}

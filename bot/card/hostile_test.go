@@ -149,6 +149,7 @@ var partsOfOthers = map[string]string{
 	"WithoutFacts":  "a message with less metadata",
 	"WithDelivery":  "a message with its delivery",
 	"ofAnotherApp":  "fixed words",
+	"perhapsStored": "fixed words",
 	"AsText":        "what is left of a message that Slack refuses: each is tried in text alone, too",
 	"Renumber":      "numbers buttons again",
 	"modal":         "the frame of views",

@@ -19,14 +19,14 @@ const maxStormIDs = 4
 func (c drawing) stormExtent() (l line) {
 	s := *c.Storm
 	if c.SharedChannel {
-		l.sayf(0, "*%v*", text.Sanitize(c.Account.Name, maxName))
+		l.say("*%v*", text.Sanitize(c.Account.Name, maxName))
 	}
 	if was := c.Headline.Was; was != "" {
-		l.sayf(0, "Was %v. *WAF API unreachable*: act in the console", words.StormState(was, s))
+		l.say("Was %v. *WAF API unreachable*: act in the console", words.StormState(was, s))
 		return l
 	}
-	l.say(0, words.Applications(s, c.Account))
-	l.say(0, "since ", c.clock(s.Began))
+	l.say("%v", words.Applications(s, c.Account))
+	l.say("since %v", c.clock(s.Began))
 	counted := text.New(words.Counted(s))
 	switch {
 	case s.Growing() || c.Quiet:
@@ -35,7 +35,7 @@ func (c drawing) stormExtent() (l line) {
 	default:
 		counted.Addf(", no new ones since %v, %v", c.clock(s.Ended), words.Active(s))
 	}
-	l.say(0, counted)
+	l.say("%v", counted)
 	return l
 }
 

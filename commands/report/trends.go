@@ -216,7 +216,7 @@ func typeInTrend(name string) text.Text {
 }
 
 func statusInTrend(name string) text.Text {
-	return text.New(words.StatusWord(apiclient.Status(name)))
+	return text.New(words.StatusWords[apiclient.Status(name)])
 }
 
 func hostInTrend(name string) text.Text {

@@ -82,7 +82,7 @@ const maxTallied = 4
 // Tallies count a storm's attacks by status, type, application, and source.
 func Tallies(s record.Storm, a *config.Account, policy policy.Policy, sources apiclient.Figure) text.Lines {
 	of := countedByStatus(s)
-	status := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) })
+	status := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(StatusWords[st]) })
 	if none := s.FalsePositives; none > 0 {
 		status = text.Join(text.Lines{status, text.New(text.Number(none), " marked as ", text.Plural(int64(none), "false positive"))}, " · ")
 	}
@@ -136,8 +136,8 @@ func sourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure
 	return from
 }
 
-// statusWords are the blocking statuses where attacks are counted by them.
-var statusWords = map[apiclient.Status]string{
+// StatusWords are the blocking statuses for people.
+var StatusWords = map[apiclient.Status]string{
 	apiclient.StatusBlocked: "blocked", apiclient.StatusPartly: "partly blocked", apiclient.StatusNotBlocked: "not blocked", apiclient.StatusUnknown: "blocking unknown",
 }
 

@@ -82,15 +82,15 @@ func New(parts ...any) Text {
 	return t
 }
 
-// Sentence is what wafbot says: each %v stands for a value that New takes, *…* is bold, and `…` is code. It is a
-// constant: what strangers wrote can only be a value, in which nothing is read.
+// Sentence is what wafbot says: each %v stands for a value that New takes, *…* is bold, `…` is code, and |…|
+// stands between columns. It is a constant: what strangers wrote can only be a value, in which nothing is read.
 type Sentence string
 
 // Newf makes a line of a sentence.
 func Newf(s Sentence, values ...any) Text {
 	t := make(Text, 0, 2*len(values)+1)
 	for rest := string(s); rest != ""; {
-		switch i := strings.IndexAny(rest, "%*`"); {
+		switch i := strings.IndexAny(rest, "%*`|"); {
 		case i < 0:
 			return t.with(rest)
 		case i > 0:
@@ -101,8 +101,11 @@ func Newf(s Sentence, values ...any) Text {
 			about, after, _ := strings.Cut(rest[1:], rest[:1])
 			n := strings.Count(about, "%v")
 			var shown any = Bold(fmt.Sprintf(about, values[:n]...))
-			if rest[0] == '`' {
+			switch rest[0] {
+			case '`':
 				shown = Code(shown.(Bold))
+			case '|':
+				shown = Cell(shown.(Bold))
 			}
 			t, values, rest = t.with(shown), values[n:], after
 		}
