@@ -25,10 +25,9 @@ func (r Redis) Address() address.Options {
 func (a *Account) InForce() []Route {
 	routes := slices.Clone(a.Routes)
 	if routes == nil {
-		incident, attack := Default[Route](), Default[Route]()
-		incident.Match = Match{Kind: OneOrMore{KindIncident}}
-		attack.Match = Match{Kind: OneOrMore{KindAttack}, Status: OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30}
-		routes = []Route{incident, attack}
+		routes = []Route{Default[Route](), Default[Route]()}
+		routes[0].Match = Match{Kind: OneOrMore{KindIncident}}
+		routes[1].Match = Match{Kind: OneOrMore{KindAttack}, Status: OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30}
 	}
 	for i := range routes {
 		routes[i].Channel = cmp.Or(routes[i].Channel, a.Channel)
@@ -191,8 +190,8 @@ func (a Application) CannotBlock() bool { return a.CanBlock != nil && !*a.CanBlo
 // Channels are all channels that the account posts to, each once. The first is the one for notices.
 func (a *Account) Channels() []string {
 	channels := []string{a.Channel}
-	for _, r := range a.Routes {
-		if r.Channel != "" && !slices.Contains(channels, r.Channel) {
+	for _, r := range a.InForce() {
+		if !slices.Contains(channels, r.Channel) {
 			channels = append(channels, r.Channel)
 		}
 	}
@@ -226,24 +225,23 @@ func (s Summary) Around(now time.Time) (last, next time.Time) {
 
 // checkPagers reports what is wrong with pagers that have a name: acknowledgements come back under it.
 func (c *Config) checkPagers() {
-	o := c.origins
 	secrets := map[string]apiclient.Secret{}
 	for route, r := range c.Routes() {
 		if r.Page == nil {
 			continue
 		}
 		p, key := *r.Page, route+".page"
-		at := o.fromFile(key + ".webhook_secret")
+		at := c.fromFile(key + ".webhook_secret")
 		switch {
 		case p.Name != "" && (len(p.Name) > 32 || !onlyOf(p.Name, letters+digits+"-")):
-			o.reportValue(key+".name", "is no name of a pager; write up to 32 of a-z 0-9 -")
+			c.reportValue(key+".name", "is no name of a pager; write up to 32 of a-z 0-9 -")
 		case p.WebhookSecret == "":
 		case p.Name == "":
-			o.report(at, "is of a pager without a name; give it one with page.name: its acknowledgements come to /pager/NAME")
+			c.report(at, "is of a pager without a name; give it one with page.name: its acknowledgements come to /pager/NAME")
 		case p.Kind != pager.PagerDuty:
-			o.report(at, "is of no PagerDuty; take it out: acknowledgements come back from PagerDuty alone")
+			c.report(at, "is of no PagerDuty; take it out: acknowledgements come back from PagerDuty alone")
 		case secrets[p.Name] != "" && secrets[p.Name] != p.WebhookSecret:
-			o.report(at, "is another than that of the same name on another route; give the pagers two names, or one secret")
+			c.report(at, "is another than that of the same name on another route; give the pagers two names, or one secret")
 		default:
 			secrets[p.Name] = p.WebhookSecret
 		}

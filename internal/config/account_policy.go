@@ -16,7 +16,7 @@ func (c *Config) PolicyOf(account int) Policy {
 	p.Terminal, own.Terminal = nil, nil
 	of := leaf{key: Element("accounts", account) + ".policy", value: reflect.ValueOf(own)}.leaves()
 	for i, l := range (leaf{value: reflect.ValueOf(&p)}).leaves() {
-		if c.origins.isSet(of[i].key) {
+		if c.isSet(of[i].key) {
 			l.value.Set(of[i].value)
 		}
 	}
@@ -42,7 +42,7 @@ func (c *Config) checkPolicies() {
 	check := func(key string, own, p Policy) {
 		for _, user := range slices.Sorted(maps.Keys(own.Terminal)) {
 			if own.Terminal[user].Role == "" {
-				c.origins.report(below(below(key, "terminal"), user)+".role", "missing; write one of viewer, responder, admin")
+				c.report(below(below(key, "terminal"), user)+".role", "missing; write one of viewer, responder, admin")
 			}
 		}
 		c.checkDurations(key, p)
@@ -50,7 +50,7 @@ func (c *Config) checkPolicies() {
 	}
 	check("policy", c.Policy, c.Policy)
 	for i, a := range c.Accounts {
-		if key := Element("accounts", i) + ".policy"; c.origins.isSet(key) {
+		if key := Element("accounts", i) + ".policy"; c.isSet(key) {
 			check(key, a.Policy, c.PolicyOf(i))
 		}
 	}

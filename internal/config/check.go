@@ -21,27 +21,26 @@ const digits = "0123456789"
 
 // check reports what decoding one value can't see: limits, shapes, contradictions and missing keys.
 func (c *Config) check() {
-	o := c.origins
-	c.Slack.check(o)
+	c.Slack.check(c.origins)
 	c.checkRedis()
 	_, port, err := net.SplitHostPort(c.Listen)
 	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
-		o.reportValue("listen", "is no address to listen on; write it like 127.0.0.1:8080 or :8080")
+		c.reportValue("listen", "is no address to listen on; write it like 127.0.0.1:8080 or :8080")
 	}
 	c.checkAccounts()
 	for key, all := range c.allSources() {
-		o.checkSources(key, all, c.Sources)
+		c.checkSources(key, all, c.Sources)
 	}
 	for _, l := range c.leaves() {
-		o.checkLeaf(l)
+		c.checkLeaf(l)
 	}
-	if c.Policy.Changes == ChangesOn && !o.isSet("sources") {
-		o.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
+	if c.Policy.Changes == ChangesOn && !c.isSet("sources") {
+		c.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
 			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)
 	}
 	c.checkPolicies()
 	c.checkPagers()
-	if o.err() == nil {
+	if c.err() == nil {
 		c.checkParts()
 	}
 }
@@ -49,18 +48,14 @@ func (c *Config) check() {
 // checkParts makes what a start makes of each account, as that is the last to refuse a value.
 func (c *Config) checkParts() {
 	for key, a := range c.ByKey() {
-		token := ".token"
-		if a.TokenFile != "" {
-			token = ".token_file"
-		}
 		if _, err := apiclient.New(apiclient.Config{BaseURL: a.APIURL, Token: "any"}); err != nil {
-			c.origins.report(key+".api_url", "%v", err)
+			c.report(key+".api_url", "%v", err)
 		}
 		if _, err := apiclient.New(apiclient.Config{BaseURL: "https://any", Token: a.Token, TokenFile: a.TokenFile}); err != nil {
-			c.origins.report(key+token, "%v; write it as the service's console shows it", err)
+			c.report(c.fromFile(key+".token"), "%v; write it as the service's console shows it", err)
 		}
 		if _, err := a.Pagers(); err != nil {
-			c.origins.report(key+".routes", "%v", err)
+			c.report(key+".routes", "%v", err)
 		}
 	}
 }
@@ -147,7 +142,7 @@ func number(text string) int64 {
 }
 
 // SecretKey is a secret's key, such as "redis.url", or that of its file where it is read from one.
-func (c *Config) SecretKey(key string) string { return c.origins.fromFile(key) }
+func (c *Config) SecretKey(key string) string { return c.fromFile(key) }
 
 func (s *Slack) check(o *origins) {
 	if !strings.HasSuffix(s.APIURL, "/") {
@@ -165,10 +160,10 @@ func (s *Slack) check(o *origins) {
 func (c *Config) checkRedis() {
 	_, err := address.Parse(c.Redis.Address())
 	if wrong, ok := errors.AsType[*address.Error](err); ok {
-		c.origins.report(c.origins.fromFile(wrong.Key), "%s", wrong.Text)
+		c.report(c.fromFile(wrong.Key), "%s", wrong.Text)
 	}
 	if p := c.Redis.KeyPrefix; len(p) > 64 || !onlyOf(strings.ToLower(p), letters+digits+":._-") {
-		c.origins.reportValue("redis.key_prefix", "is no prefix of keys; write up to 64 of a-z A-Z 0-9 : . _ -")
+		c.reportValue("redis.key_prefix", "is no prefix of keys; write up to 64 of a-z A-Z 0-9 : . _ -")
 	}
 }
 
@@ -213,29 +208,28 @@ func (o *origins) webAddress(key, text string) {
 }
 
 func (c *Config) checkAccounts() {
-	o := c.origins
 	if len(c.Accounts) == 0 {
-		o.report("accounts", "there is none; write one into the file, or set WAFBOT_API_URL, WAFBOT_API_TOKEN and WAFBOT_CHANNEL")
+		c.report("accounts", "there is none; write one into the file, or set WAFBOT_API_URL, WAFBOT_API_TOKEN and WAFBOT_CHANNEL")
 	}
 	seen := map[string]bool{}
 	for key, a := range c.ByKey() {
-		o.uniqueName(key, a.Name, seen)
+		c.uniqueName(key, a.Name, seen)
 		if a.Name != "" && !(len(a.Name) <= 32 && onlyOf(a.Name, letters+digits+"-")) {
-			o.reportValue(key+".name", "is no account name; write up to 32 of a-z 0-9 -")
+			c.reportValue(key+".name", "is no account name; write up to 32 of a-z 0-9 -")
 		}
 		if a.APIURL == "" {
-			o.report(key+".api_url", "missing; %s", o.setIt(key+".api_url"))
+			c.report(key+".api_url", "missing; %s", c.setIt(key+".api_url"))
 		}
-		if a.Token == "" && !o.isSet(key+".token_file") {
-			o.report(key+".token", "missing; %s", o.setIt(key+".token"))
+		if a.Token == "" && !c.isSet(key+".token_file") {
+			c.report(key+".token", "missing; %s", c.setIt(key+".token"))
 		}
-		if a.ClientID < 1 && o.isSet(key+".client_id") {
-			o.reportValue(key+".client_id", "is no client id; write one above 0, or leave it out to have the API asked")
+		if a.ClientID < 1 && c.isSet(key+".client_id") {
+			c.reportValue(key+".client_id", "is no client id; write one above 0, or leave it out to have the API asked")
 		}
-		a.Quiet.check(o, key+".quiet.hours")
-		a.checkApplications(o, key+".applications")
+		a.Quiet.check(c.origins, key+".quiet.hours")
+		a.checkApplications(c.origins, key+".applications")
 		for route, r := range Keyed(key+".routes", a.Routes) {
-			r.check(o, route, a.Applications)
+			r.check(c.origins, route, a.Applications)
 		}
 	}
 }
@@ -330,7 +324,7 @@ func (p *Page) check(o *origins, key string) {
 
 // CheckServe reports what only serve needs: the way to Slack. Its error is an *Error.
 func (c *Config) CheckServe() error {
-	o := &origins{root: c.origins.root, keys: c.origins.keys}
+	o := &origins{root: c.root, keys: c.keys}
 	if c.Slack.BotToken == "" {
 		o.report("slack.bot_token", "missing; %s (the app's OAuth & Permissions page shows it)", o.setIt("slack.bot_token"))
 	}

@@ -35,7 +35,7 @@ type Config struct {
 	Policy   Policy            `yaml:"policy"`
 	Audit    Audit             `yaml:"audit"`
 
-	origins *origins // a pointer, so that printing a Config never shows what was written
+	*origins // a pointer, so that printing a Config never shows what was written
 }
 
 // Log is what is logged to standard error, and how.

@@ -82,8 +82,9 @@ func (o *origins) neverDeny(c *Config, environ map[string]string) {
 	if !set {
 		return
 	}
+	from := origin{variable: neverDenyVariable}
 	if !o.isSet("sources") {
-		o.keys["sources"] = origin{variable: neverDenyVariable}
+		o.keys["sources"] = from
 	}
 	source := Default[Source]()
 	source.Name = neverDenyVariable
@@ -95,7 +96,7 @@ func (o *origins) neverDeny(c *Config, environ map[string]string) {
 		source.Ranges = append(source.Ranges, prefix)
 	}
 	if len(source.Ranges) > 0 {
-		o.keys[Element("sources", len(c.Sources))] = origin{variable: neverDenyVariable}
+		o.keys[Element("sources", len(c.Sources))] = from
 		c.Sources = append(c.Sources, source)
 	}
 }
@@ -110,7 +111,7 @@ func (c *Config) AsWritten(text string) string {
 
 // Variable is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else "".
 func (c *Config) Variable(key string) string {
-	if from, set := c.origins.at(key); set || c.File() != "" {
+	if from, set := c.at(key); set || c.File() != "" {
 		return from.variable
 	}
 	return variableFor(key)

@@ -33,24 +33,24 @@ func (c *Config) readFiles() {
 	all := c.leaves()
 	for i, l := range all {
 		key, isFile := strings.CutSuffix(l.key, "_file")
-		if !isFile || !c.origins.isSet(l.key) || l.ofDefaults() {
+		if !isFile || !c.isSet(l.key) || l.ofDefaults() {
 			continue
 		}
 		if strings.HasPrefix(key, "redis.tls.") {
 			if err := regular(l.value.String()); err != nil {
-				c.origins.report(l.key, "%v; put it there or fix the path", err)
+				c.report(l.key, "%v; put it there or fix the path", err)
 				l.value.SetString("") // it isn't opened
 			}
 			continue
 		}
 		text, err := readSecret(l.value.String())
 		switch {
-		case c.origins.isSet(key):
-			c.origins.report(l.key, "%s is set too; remove one of them", key)
+		case c.isSet(key):
+			c.report(l.key, "%s is set too; remove one of them", key)
 		case errors.Is(err, fs.ErrPermission):
-			c.origins.report(l.key, "%v; let the user that wafbot runs as read it", err)
+			c.report(l.key, "%v; let the user that wafbot runs as read it", err)
 		case err != nil:
-			c.origins.report(l.key, "%v; put the secret there or fix the path", err)
+			c.report(l.key, "%v; put the secret there or fix the path", err)
 		case !strings.HasSuffix(key, "].token"): // an account's is read by the API client
 			all[i-1].value.SetString(text) // the field of a secret stands before that of its file
 		}
@@ -74,21 +74,21 @@ func readSecret(path string) (string, error) {
 
 // readSource reads a source's file, which must be good at the start.
 func (c *Config) readSource(s *Source, key string) {
-	if !c.origins.isSet(key) || s.listed != nil { // accounts share those of account_defaults
+	if !c.isSet(key) || s.listed != nil { // accounts share those of account_defaults
 		return
 	}
 	text, err := readUpTo(s.File, maxFile)
 	if err != nil {
-		c.origins.report(key, "%v; put the list there or fix the path", err)
+		c.report(key, "%v; put the list there or fix the path", err)
 		return
 	}
 	var bad []badRow
 	s.listed, bad = parseRanges(text)
 	for _, row := range bad {
-		c.origins.reportAt(Position{s.File, row.line, 1}, key, row.text)
+		c.reportAt(Position{s.File, row.line, 1}, key, row.text)
 	}
 	if len(s.listed)+len(bad) == 0 {
-		c.origins.report(key, "%s holds no address; write them there, one a line, or take the key out", s.File)
+		c.report(key, "%s holds no address; write them there, one a line, or take the key out", s.File)
 	}
 }
 

@@ -42,7 +42,7 @@ func Load(path string, environ []string) (*Config, error) {
 }
 
 // File is the configuration file, "" if there is only the environment.
-func (c *Config) File() string { return c.origins.root.File }
+func (c *Config) File() string { return c.root.File }
 
 // IsSet reports whether the file or a variable sets a key, such as "timezone".
-func (c *Config) IsSet(key string) bool { return c.origins.isSet(key) }
+func (c *Config) IsSet(key string) bool { return c.isSet(key) }

@@ -168,17 +168,17 @@ func (o *origins) err() error {
 	if len(o.problems) == 0 {
 		return nil
 	}
-	rank := func(p Problem) int {
+	file := func(p Problem) string { // the configuration's comes first, then those that it names, then the environment
 		switch p.At.File {
 		case o.root.File:
-			return 0
+			return ""
 		case "":
-			return 2
+			return "\xff"
 		}
-		return 1 // a file that the configuration names
+		return p.At.File
 	}
 	slices.SortStableFunc(o.problems, func(a, b Problem) int {
-		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.At.File, b.At.File), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))
+		return cmp.Or(cmp.Compare(file(a), file(b)), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))
 	})
 	return &Error{o.problems}
 }

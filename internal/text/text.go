@@ -160,6 +160,12 @@ func (t Text) with(part any) Text {
 // Lead is a line that begins in bold with what it is about.
 func Lead(about string, parts ...any) Text { return append(New(Bold(about)), New(parts...)...) }
 
+// Add adds parts to the line.
+func (t *Text) Add(parts ...any) { *t = New(*t, New(parts...)) }
+
+// Add adds a line of the parts.
+func (l *Lines) Add(parts ...any) { *l = append(*l, New(parts...)) }
+
 // Join is one line of several, with between between them. Empty ones are left out.
 func Join(lines []Text, between string) (all Text) {
 	for _, l := range lines {
