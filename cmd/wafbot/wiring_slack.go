@@ -7,6 +7,7 @@ import (
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // open puts together what works for all accounts, which are known by now.
@@ -21,7 +22,7 @@ func (a *app) open() {
 	a.runner = commands.New(commands.Config{
 		Setup:    a.setup,
 		Services: services, Members: a.slack, Store: a.store, Rebuilds: a.posts,
-		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Health: a.Health,
+		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Health: a.Health, Sleep: delay.Sleep,
 		Watch: a, Routing: a.Routing, CardLinks: a.CardLinks,
 	})
 	s := a.cfg.Slack
