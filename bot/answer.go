@@ -20,10 +20,13 @@ import (
 
 // answers sends results to those who asked.
 type answers struct {
-	cfg   *Config
+	*Config
 	log   *sampledLog
 	draws chan struct{} // a place for each Home tab that is being drawn
 }
+
+// maxDraws is how many Home tabs are read and published at a time.
+const maxDraws = 8
 
 // say is an answer of one line.
 func say(words text.Text) card.Message { return card.Lines([]text.Text{words}, nil) }
@@ -34,8 +37,8 @@ func (a *answers) resultMessage(req request, res call.Result, err error) card.Me
 	switch {
 	case err == nil:
 		return card.Answer(res, req.View != "")
-	case errors.Is(err, refusal.ErrUsage) && errors.As(err, &refused) && a.cfg.Verbs.Fillable(req.Invocation.Line):
-		return card.FormOffer(refused, a.cfg.Verbs.InThread(req.Invocation.Line, req.Invocation.Attack))
+	case errors.Is(err, refusal.ErrUsage) && errors.As(err, &refused) && a.Verbs.Fillable(req.Line):
+		return card.FormOffer(refused, a.Verbs.InThread(req.Line, req.Attack))
 	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
 		return card.Ask(refused)
 	case errors.As(err, &refused):
@@ -43,7 +46,7 @@ func (a *answers) resultMessage(req request, res call.Result, err error) card.Me
 	}
 	words, fault := call.ForPeople(req.Invocation, err)
 	if fault {
-		a.cfg.Log.ErrorContext(req.within(context.Background()), "carry out request", "user", req.Invocation.Actor.ID, "line", text.Cut(req.Invocation.Line.String(), maxLogged), "err", err)
+		a.Log.ErrorContext(req.within(context.Background()), "carry out request", "user", req.Actor.ID, "line", text.Cut(req.Line.String(), maxLogged), "err", err)
 	}
 	return say(words)
 }
@@ -55,7 +58,7 @@ func (a *answers) answer(ctx context.Context, req request, msg card.Message) {
 
 // answerUntil is answer without retries after more has ended. It reports whether there is nothing left to try.
 func (a *answers) answerUntil(ctx, more context.Context, req request, msg card.Message) bool {
-	if req.Invocation.Actor.Via == record.ViaPager {
+	if req.Actor.Via == record.ViaPager {
 		return true // it reads none
 	}
 	const most = 30 * time.Second
@@ -87,17 +90,17 @@ func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait
 	case req.Home:
 		err = a.publishHome(ctx, req, msg.Blocks)
 	case req.ResponseURL != "":
-		err = a.cfg.Slack.Respond(ctx, req.ResponseURL, &slack.WebhookMessage{
+		err = a.Slack.Respond(ctx, req.ResponseURL, &slack.WebhookMessage{
 			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: req.Ephemeral,
 		})
 	}
-	if err != nil && req.Channel != "" && req.Invocation.Actor.ID != "" {
-		err = a.cfg.Slack.Ephemeral(ctx, slackconn.Place{Channel: req.Channel, Thread: req.Thread}, req.Invocation.Actor.ID, msg.Options()...)
+	if err != nil && req.Channel != "" && req.Actor.ID != "" {
+		err = a.Slack.Ephemeral(ctx, slackconn.Place{Channel: req.Channel, Thread: req.Thread}, req.Actor.ID, msg.Options()...)
 	}
 	if err == nil {
 		return 0, false
 	}
-	a.log.warn(ctx, "answer request", "user", req.Invocation.Actor.ID, "err", err)
+	a.log.warn(ctx, "answer request", "user", req.Actor.ID, "err", err)
 	if errors.Is(err, errNoAddress) {
 		return 0, false
 	}
@@ -111,10 +114,10 @@ var errNoAddress = errors.New("no response URL, no channel with a user, no view"
 func (a *answers) answerView(ctx context.Context, req request, msg card.Message) error {
 	v, err := card.AnswerView(msg, req.meta())
 	if err == nil {
-		err = a.cfg.Slack.UpdateView(ctx, req.View, v)
+		err = a.Slack.UpdateView(ctx, req.View, v)
 	}
 	if err != nil && slackconn.ErrorName(err) != "not_found" {
-		a.log.warn(ctx, "answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		a.log.warn(ctx, "answer in view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err
 }
@@ -122,7 +125,7 @@ func (a *answers) answerView(ctx context.Context, req request, msg card.Message)
 // drawHome draws a Home tab without an answer, and tries once.
 func (a *answers) drawHome(ctx context.Context, req request) {
 	if err := a.publishHome(ctx, req, nil); err != nil {
-		a.cfg.Log.WarnContext(ctx, "draw home tab", "user", req.Invocation.Actor.ID, "err", err)
+		a.Log.WarnContext(ctx, "draw home tab", "user", req.Actor.ID, "err", err)
 	}
 }
 
@@ -139,14 +142,14 @@ func (a *answers) publishHome(ctx context.Context, req request, answer []slack.B
 		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)
 	}
 	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: card.Renumber(blocks)}}
-	return a.cfg.Slack.PublishHome(ctx, req.Invocation.Actor.ID, view)
+	return a.Slack.PublishHome(ctx, req.Actor.ID, view)
 }
 
 // home are the blocks of a user's Home tab.
 func (a *answers) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
-	res, err := a.cfg.Runner.Do(ctx, inv)
+	res, err := a.Runner.Do(ctx, inv)
 	if home, ok := res.Home.(*report.Home); err == nil && ok {
 		return card.Home(*home)
 	}
@@ -154,6 +157,6 @@ func (a *answers) home(ctx context.Context, req request) []slack.Block {
 		return card.HomeUnavailable(refused.All())
 	}
 	text, _ := call.ForPeople(inv, err)
-	a.cfg.Log.ErrorContext(ctx, "read home tab", "user", inv.Actor.ID, "err", err)
+	a.Log.ErrorContext(ctx, "read home tab", "user", inv.Actor.ID, "err", err)
 	return card.HomeUnavailable(text)
 }

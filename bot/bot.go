@@ -21,7 +21,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Verbs knows what a line is before it is run; *commands.Runner is one.
+// Verbs knows what a line is before it is run; *commands.Runner is one. An interface because tests need lines that change
+// something without all that a Runner needs.
 type Verbs interface {
 	Changes(l record.Line) bool
 	Missing(l record.Line, attack string) bool
@@ -29,7 +30,8 @@ type Verbs interface {
 	InThread(l record.Line, attack string) record.Line
 }
 
-// Runner carries out what people ask for; *commands.Runner is one.
+// Runner carries out what people ask for; *commands.Runner is one. An interface because tests need one that hangs at a
+// chosen step, and waits in synthetic time.
 type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 	// Refuses reports whether a line is surely refused for who asks it.
@@ -42,7 +44,8 @@ type Runner interface {
 	Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool, left text.Text)
 }
 
-// Inbox takes deliveries once and keeps those that change something until they are carried out.
+// Inbox takes deliveries once and keeps those that change something until they are carried out. An
+// interface because tests need one that hangs, and hands over what they choose, in synthetic time.
 type Inbox interface {
 	// Ping reports whether it can be written.
 	Ping(ctx context.Context) error
@@ -56,7 +59,8 @@ type Inbox interface {
 	Work(ctx context.Context, handle func(Piece)) error
 }
 
-// Piece is work that was handed over; *store.Piece is one.
+// Piece is work that was handed over; *store.Piece is one. An interface because tests need one that another replica takes
+// meanwhile.
 type Piece interface {
 	Work() []byte
 	// Mine reports whether it is still this replica's.
@@ -67,12 +71,7 @@ type Piece interface {
 	Done(ctx context.Context) error
 }
 
-// Cards finds the card that a message is.
-type Cards interface {
-	AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error)
-}
-
-// Notifier posts and redraws; *notify.Notifier is one.
+// Notifier posts and redraws; *notify.Notifier is one. An interface because a test of what comes in needs none that works.
 type Notifier interface {
 	// Owns reports whether this replica owns an account.
 	Owns(account string) bool
@@ -95,11 +94,17 @@ type Config struct {
 	Verbs    Verbs
 	Notifier Notifier
 	Inbox    Inbox
-	Cards    Cards
 	Accounts []notify.Account
 	Command  string // the slash command, for messages that name it
 
-	Pagers        Pagers                                  // nil: none acknowledges
+	// AttackAt finds the attack whose card a message is; "": none.
+	AttackAt func(ctx context.Context, account, channel, ts string) (attack string, err error)
+	// PagerSecret signs what the pager of that name sends; "": there is none. nil: none acknowledges.
+	PagerSecret func(name string) apiclient.Secret
+	// Called is the attack, or the test card, for which a pager was called and pages people still, by the call's id; "" if
+	// there is none.
+	Called func(ctx context.Context, pager, id string) (account, attack string, err error)
+
 	Damaged       func(ctx context.Context) []string      // what Redis held and can't be read; nil: nothing
 	Broken        func() map[string]string                // sources whose files can't be read, and why; nil: there are no files
 	Configuration func() Configuration                    // how it stands; nil: it isn't shown
@@ -112,10 +117,7 @@ type Config struct {
 // Server receives what people click and type, over HTTP and Socket Mode, and shows them what happens. It serves health
 // and metrics, too.
 type Server struct {
-	cfg      Config
-	log      *sampledLog
-	requests *requests
-	ingress  *ingress
+	*ingress
 	worker   *worker
 	socket   *slackconn.Socket
 	large    chan struct{} // bodies that are being read beyond their first freeBody
@@ -132,19 +134,15 @@ func New(cfg Config) *Server {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
-	s := &Server{cfg: cfg, log: &sampledLog{log: cfg.Log}, large: make(chan struct{}, maxLarge)}
-	answers := &answers{&s.cfg, s.log, make(chan struct{}, maxDraws)}
-	s.requests = &requests{
-		cfg: &s.cfg, log: s.log, answers: answers, open: make(chan struct{}, maxReads), homes: homes{next: map[string]*reply{}},
+	answers := &answers{&cfg, &sampledLog{log: cfg.Log}, make(chan struct{}, maxDraws)}
+	in := &ingress{&requests{answers: answers, open: make(chan struct{}, maxReads), homes: map[string]*reply{}}}
+	return &Server{
+		ingress: in, worker: newWorker(in), large: make(chan struct{}, maxLarge),
+		socket: slackconn.NewSocket(slackconn.SocketConfig{
+			Slack: cfg.Slack, Links: cfg.Links, Handle: in.Envelope, Log: cfg.Log, Alone: cfg.Secret == "",
+			Opens: cfg.Metrics.SocketOpens, Acknowledged: cfg.Metrics.Acknowledged,
+		}),
 	}
-	forms := &forms{&s.cfg, s.requests, answers}
-	s.ingress = &ingress{&s.cfg, s.log, s.requests, forms}
-	s.worker = &worker{cfg: &s.cfg, answers: answers, forms: forms, turns: newTurns()}
-	s.socket = slackconn.NewSocket(slackconn.SocketConfig{
-		Slack: cfg.Slack, Links: cfg.Links, Handler: s.ingress, Log: cfg.Log, Alone: cfg.Secret == "",
-		Opens: cfg.Metrics.SocketOpens, Acknowledged: cfg.Metrics.Acknowledged,
-	})
-	return s
 }
 
 // Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an
@@ -158,7 +156,7 @@ func (s *Server) Linked() bool {
 }
 
 // Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
-func (s *Server) Drain(ctx context.Context) { s.requests.wait(ctx) }
+func (s *Server) Drain(ctx context.Context) { s.wait(ctx) }
 
 // logEvery is how often a warning is logged again that a flood repeats.
 const logEvery = 5 * time.Second

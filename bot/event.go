@@ -52,7 +52,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		return
 	}
 	if outer.Type == "app_rate_limited" {
-		in.cfg.Log.ErrorContext(ctx, "slack limits events: there were too many in the last hour")
+		in.Log.ErrorContext(ctx, "slack limits events: there were too many in the last hour")
 		return
 	}
 	if in.foreign(ctx, outer.App) || len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
@@ -68,7 +68,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	}
 	switch {
 	case m.Type == "app_home_opened" && m.Tab == "home" && m.User != "":
-		in.requests.reply(request{
+		in.reply(request{
 			Home: true, names: d.names,
 			Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: m.author()},
 		}, card.Message{})
@@ -88,7 +88,7 @@ func (in *ingress) self(ctx context.Context, sentFor []installation) (string, er
 	if len(sentFor) > 0 && sentFor[0].Bot {
 		return sentFor[0].User, nil
 	}
-	self, err := in.cfg.Slack.Self(ctx)
+	self, err := in.Slack.Self(ctx)
 	return self.User, err
 }
 
@@ -96,9 +96,9 @@ func (in *ingress) self(ctx context.Context, sentFor []installation) (string, er
 func (in *ingress) message(ctx context.Context, d delivery, m message, sentFor []installation) {
 	self, err := in.self(ctx, sentFor)
 	if err != nil {
-		in.cfg.Log.ErrorContext(ctx, "take message", "channel", m.Channel, "user", m.User, "err", err)
+		in.Log.ErrorContext(ctx, "take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was probably not for the bot
-			in.requests.reply(in.asked(ctx, d, m), say(text.New("Failed, not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again")))
+			in.reply(in.asked(ctx, d, m), say(text.New("Failed, not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again")))
 		}
 		return
 	}
@@ -109,7 +109,7 @@ func (in *ingress) message(ctx context.Context, d delivery, m message, sentFor [
 		in.take(ctx, in.asked(ctx, d, m), line)
 	case m.Type == "app_mention":
 		// "Don't @wafbot deny that yet" is no command.
-		in.requests.reply(in.asked(ctx, d, m), say(text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done")))
+		in.reply(in.asked(ctx, d, m), say(text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done")))
 	}
 }
 
@@ -150,7 +150,7 @@ func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
 		},
 	}
 	if account, attack := in.cardAt(ctx, m.Channel, m.ThreadTS); attack != "" {
-		req.Invocation.Account, req.Invocation.Attack = account, attack
+		req.Account, req.Attack = account, attack
 	}
 	return req
 }
@@ -158,8 +158,8 @@ func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
 // writtenAt is when a message was written, by the clock that replicas share. Slack says it by its own, which Redis' may
 // be far from.
 func (in *ingress) writtenAt(ts string) time.Time {
-	now := in.cfg.Clocks.Now()
-	return slackconn.WrittenAt(ts, now).Add(in.cfg.Clocks.Now().Sub(now).Round(time.Second))
+	now := in.Clocks.Now()
+	return slackconn.WrittenAt(ts, now).Add(in.Clocks.Now().Sub(now).Round(time.Second))
 }
 
 // author is who wrote it, or opened the Home tab. Of a user of a connected workspace Slack says the team by one of two
@@ -173,8 +173,8 @@ func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account,
 	if thread == "" {
 		return "", ""
 	}
-	for _, a := range in.cfg.Accounts {
-		attack, err := in.cfg.Cards.AttackAt(ctx, a.Name, channel, thread)
+	for _, a := range in.Accounts {
+		attack, err := in.AttackAt(ctx, a.Name, channel, thread)
 		if err != nil {
 			in.log.warn(ctx, "find card of thread", "channel", channel, "err", err)
 			return "", ""
@@ -239,7 +239,7 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 		gives := func(a notify.Account) bool {
 			return slices.Contains(policy.Groups(a.Policy), cmp.Or(e.Group, e.Subteam.ID))
 		}
-		if slices.ContainsFunc(in.cfg.Accounts, gives) {
+		if slices.ContainsFunc(in.Accounts, gives) {
 			of = slackconn.AllGroups
 		}
 	}
@@ -248,10 +248,10 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
 	defer cancel()
-	if err := in.cfg.Slack.PeopleChanged(ctx, of); err != nil {
+	if err := in.Slack.PeopleChanged(ctx, of); err != nil {
 		in.log.warn(ctx, "invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
 		return true
 	}
-	in.cfg.Log.DebugContext(ctx, "people invalidated", "of", of, "event", e.Type)
+	in.Log.DebugContext(ctx, "people invalidated", "of", of, "event", e.Type)
 	return true
 }

@@ -466,7 +466,7 @@ func TestReadinessShowsLongPauses(t *testing.T) {
 		}
 		require.NotContains(t, ready(), "slack_limited")
 		until := time.Now().Add(30 * time.Minute)
-		_, _, err := b.cfg.Slack.Post(t.Context(), "C1")
+		_, _, err := b.Slack.Post(t.Context(), "C1")
 		require.Error(t, err)
 		time.Sleep(20 * time.Minute)
 		require.Contains(t, ready(), `"slack_limited":{"chat.postMessage":"`+until.Format(time.RFC3339)+`"}`)

@@ -19,26 +19,19 @@ import (
 // renderWithin bounds reading what a view shows. The rest of readTimeout is for reporting a failure in the view.
 const renderWithin = readTimeout - 30*time.Second
 
-// forms opens modals and handles their submissions.
-type forms struct {
-	cfg      *Config
-	requests *requests
-	answers  *answers
-}
-
 // openForm opens the form for an incomplete line, in a new view or in place of the view that asked for it.
-func (f *forms) openForm(req request, text string) {
+func (in *ingress) openForm(req request, text string) {
 	itself := func(line record.Line) record.Line { return line }
-	f.showView(req, text, itself, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+	in.showView(req, text, itself, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		inv := req.Invocation
 		inv.Line = line
-		form, err := f.cfg.Runner.Form(ctx, inv)
+		form, err := in.Runner.Form(ctx, inv)
 		if err != nil {
 			return slack.ModalViewRequest{}, err
 		}
-		if !form.Lacks() && !f.cfg.Verbs.Changes(line) { // as report: there is nothing to fill in
-			res, err := f.cfg.Runner.Do(ctx, inv)
-			return card.AnswerView(f.answers.resultMessage(req, res, err), req.meta())
+		if !form.Lacks() && !in.Verbs.Changes(line) { // as report: there is nothing to fill in
+			res, err := in.Runner.Do(ctx, inv)
+			return card.AnswerView(in.resultMessage(req, res, err), req.meta())
 		}
 		return card.FormView(form, req.meta())
 	})
@@ -48,19 +41,19 @@ func (f *forms) openForm(req request, text string) {
 type drawing func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)
 
 // showView shows a loading view at once, because the trigger expires in three seconds, and then the view. Who is surely refused what needs is answered without one.
-func (f *forms) showView(req request, words string, needs func(line record.Line) record.Line, draw drawing) {
+func (in *ingress) showView(req request, words string, needs func(line record.Line) record.Line, draw drawing) {
 	line, err := grammar.Parse(words)
-	f.requests.once(req, func(ctx context.Context) *reply {
+	in.once(req, func(ctx context.Context) *reply {
 		id := req.View
 		if id == "" {
 			var failed *reply
 			ask := req
-			if ask.Invocation.Line = needs(line); err == nil && f.requests.refuses(ctx, ask) {
-				if refused := f.cfg.Runner.May(ctx, ask.Invocation); refused != nil {
-					return f.requests.replyTo(ask, call.Result{}, refusal.WithOutcome(refused))
+			if ask.Line = needs(line); err == nil && in.refuses(ctx, ask) {
+				if refused := in.Runner.May(ctx, ask.Invocation); refused != nil {
+					return in.replyTo(ask, call.Result{}, refusal.WithOutcome(refused))
 				}
 			}
-			if id, failed = f.openLoading(ctx, req, words); id == "" {
+			if id, failed = in.openLoading(ctx, req, words); id == "" {
 				return failed
 			}
 		}
@@ -71,15 +64,15 @@ func (f *forms) showView(req request, words string, needs func(line record.Line)
 			cancel()
 		}
 		if err != nil {
-			v, err = card.AnswerView(f.answers.resultMessage(req, call.Result{}, err), req.meta())
+			v, err = card.AnswerView(in.resultMessage(req, call.Result{}, err), req.meta())
 		}
 		if err == nil {
-			err = f.updateView(ctx, id, v)
+			err = in.updateView(ctx, id, v)
 		}
 		if err == nil || slackconn.ErrorName(err) == "not_found" { // the view was closed
 			return nil
 		}
-		f.cfg.Log.ErrorContext(ctx, "draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		in.Log.ErrorContext(ctx, "draw view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
 		req.View = id // else it would stay a loading view
 		return &reply{req, say(text.New("The form could not be shown. Without a form it is ", text.Code(words)))}
 	})
@@ -89,9 +82,9 @@ func (f *forms) showView(req request, words string, needs func(line record.Line)
 const updateTries = 3
 
 // updateView replaces a view (views.update) and retries transient failures.
-func (f *forms) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
+func (in *ingress) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	for try := 1; ; try++ {
-		err := f.cfg.Slack.UpdateView(ctx, id, v)
+		err := in.Slack.UpdateView(ctx, id, v)
 		if err == nil || slackconn.ErrorName(err) == "not_found" || try == updateTries {
 			return err
 		}
@@ -102,33 +95,33 @@ func (f *forms) updateView(ctx context.Context, id string, v slack.ModalViewRequ
 }
 
 // openLoading opens a loading view (views.open). If it can't be opened there is no id, and unless the same click was delivered twice, what to answer.
-func (f *forms) openLoading(ctx context.Context, req request, words string) (id string, failed *reply) {
+func (in *ingress) openLoading(ctx context.Context, req request, words string) (id string, failed *reply) {
 	v, err := card.LoadingView(req.meta())
 	if err == nil {
-		if id, err = f.cfg.Slack.OpenView(ctx, req.Trigger, v); err == nil {
+		if id, err = in.Slack.OpenView(ctx, req.Trigger, v); err == nil {
 			return id, nil
 		}
 	}
 	if slackconn.ErrorName(err) == "exchanged_trigger_id" {
 		return "", nil
 	}
-	f.cfg.Log.WarnContext(ctx, "open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+	in.Log.WarnContext(ctx, "open view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
 	return "", &reply{req, say(text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words)))}
 }
 
 // askInView asks the question before a change in a view (views.open), if the click's trigger is still valid. It reports whether it is shown.
-func (f *forms) askInView(ctx context.Context, req request, r *refusal.Refusal) bool {
-	if req.Trigger == "" || req.View != "" || f.cfg.Clocks.Now().Sub(req.Invocation.At) > triggerGood {
+func (in *ingress) askInView(ctx context.Context, req request, r *refusal.Refusal) bool {
+	if req.Trigger == "" || req.View != "" || in.Clocks.Now().Sub(req.At) > triggerGood {
 		return false
 	}
 	m := req.meta()
-	m.Asked = f.cfg.Clocks.Now()
+	m.Asked = in.Clocks.Now()
 	v, err := card.AskView(r, m)
 	if err == nil {
-		_, err = f.cfg.Slack.OpenView(ctx, req.Trigger, v)
+		_, err = in.Slack.OpenView(ctx, req.Trigger, v)
 	}
 	if err != nil {
-		f.cfg.Log.InfoContext(ctx, "ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		in.Log.InfoContext(ctx, "ask in a message instead of a view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err == nil
 }

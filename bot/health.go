@@ -59,11 +59,11 @@ const slackPatience = 800 * time.Millisecond
 
 // state is what /metrics shows beside what was counted.
 func (s *Server) state(ctx context.Context) (state metrics.State) {
-	if s.cfg.State != nil {
-		state = s.cfg.State(ctx)
+	if s.State != nil {
+		state = s.State(ctx)
 	}
 	state.SlackUp = s.askSlack(ctx) == nil
-	if open, _ := s.socket.State(); s.cfg.Slack.Links() {
+	if open, _ := s.socket.State(); s.Slack.Links() {
 		state.SocketLinks = &open
 	}
 	_, state.Receiving = s.waysIn()
@@ -79,7 +79,7 @@ const overHTTP = 10 * time.Minute
 func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	ways = map[string]string{}
 	open, trouble := s.socket.State()
-	if s.cfg.Slack.Links() {
+	if s.Slack.Links() {
 		ways["socket mode"] = "ok"
 		if trouble != "" {
 			ways["socket mode"] = fmt.Sprintf("ok, %d open; the last one: %s", open, trouble)
@@ -88,11 +88,11 @@ func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 			ways["socket mode"] = "nothing can be received: " + cmp.Or(trouble, "no socket mode link is open yet")
 		}
 	}
-	lately := s.sent.Load() != 0 && s.cfg.Clocks.Now().Sub(time.Unix(s.sent.Load(), 0)) < overHTTP
+	lately := s.sent.Load() != 0 && s.Clocks.Now().Sub(time.Unix(s.sent.Load(), 0)) < overHTTP
 	switch {
-	case s.cfg.Secret == "":
+	case s.Secret == "":
 		return ways, open > 0
-	case s.cfg.Slack.Links() && !s.socket.Off() && !lately:
+	case s.Slack.Links() && !s.socket.Off() && !lately:
 		ways["http"] = "unused: the app has Socket Mode"
 		return ways, open > 0
 	}
@@ -111,7 +111,7 @@ func (s *Server) askSlack(ctx context.Context) error {
 	// It continues after the client is gone: the result is cached.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), slackPatience)
 	defer cancel()
-	return s.cfg.Slack.Usable(ctx)
+	return s.Slack.Usable(ctx)
 }
 
 // ready answers 200 if Redis can be written and Slack can deliver. Slack's methods and accounts are in the body only: a
@@ -122,20 +122,20 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	asked.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
 		defer cancel()
-		redis = s.cfg.Inbox.Ping(ctx)
+		redis = s.Inbox.Ping(ctx)
 	})
 	asked.Go(func() {
-		_ = delay.Try(s.cfg.Log, "a question to slack", func() error { said = s.askSlack(r.Context()); return nil })
+		_ = delay.Try(s.Log, "a question to slack", func() error { said = s.askSlack(r.Context()); return nil })
 	})
 	asked.Wait()
 	state := readiness{
-		Version: version.Get().String(), Redis: "ok", Slack: "ok", Limited: s.cfg.Slack.Held(),
+		Version: version.Get().String(), Redis: "ok", Slack: "ok", Limited: s.Slack.Held(),
 		Accounts: map[string]accountState{},
 	}
 	if said != nil {
 		state.Slack = "can't be used: " + slackconn.Brief(said)
 	}
-	for _, a := range s.cfg.Accounts {
+	for _, a := range s.Accounts {
 		state.Accounts[a.Name] = s.accountState(a)
 	}
 	var receiving bool
@@ -144,14 +144,14 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		s.log.warn(r.Context(), "not ready", "err", redis) // anybody who reaches the port may ask
 		state.Redis = "can't be written: it " + refusal.Redis(redis) + ". Changes are refused"
 	}
-	if s.cfg.Damaged != nil && redis == nil {
-		state.Damaged = s.cfg.Damaged(r.Context())
+	if s.Damaged != nil && redis == nil {
+		state.Damaged = s.Damaged(r.Context())
 	}
-	if s.cfg.Broken != nil {
-		state.Sources = s.cfg.Broken()
+	if s.Broken != nil {
+		state.Sources = s.Broken()
 	}
-	if s.cfg.Configuration != nil {
-		state.Config = new(s.cfg.Configuration())
+	if s.Configuration != nil {
+		state.Config = new(s.Configuration())
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if !state.Ready {
@@ -165,7 +165,7 @@ func (s *Server) accountState(a notify.Account) (state accountState) {
 	if far, reads := s.readings.Load(a.Name); reads {
 		state.Rebuilding = far.(string)
 	}
-	if state.Elsewhere = state.Rebuilding == "" && !s.cfg.Notifier.Owns(a.Name); !state.Elsewhere && a.Health != nil {
+	if state.Elsewhere = state.Rebuilding == "" && !s.Notifier.Owns(a.Name); !state.Elsewhere && a.Health != nil {
 		h := a.Health()
 		state.Failing, state.Capped, state.LastGood = h.Failing, h.Capped, h.LastGood
 	}

@@ -17,15 +17,48 @@ import (
 )
 
 // ingress makes requests of deliveries.
-type ingress struct {
-	cfg      *Config
-	log      *sampledLog
-	requests *requests
-	forms    *forms
+type ingress struct{ *requests }
+
+// What Slack delivers, as Socket Mode names it.
+const (
+	kindCommand     = "slash_commands"
+	kindInteraction = "interactive"
+	kindEvent       = "events_api"
+)
+
+// Envelope handles a delivery over Socket Mode.
+func (in *ingress) Envelope(ctx context.Context, id, kind string, payload []byte) *slack.ViewSubmissionResponse {
+	return in.handle(ctx, kind, delivery{[]string{"envelope " + id}, in.Clocks.Now()}, payload)
 }
 
-// command handles a slash command, of which get reads a field.
-func (in *ingress) command(ctx context.Context, d delivery, get func(field string) string) {
+// handle handles a delivery. Its result is sent with the acknowledgement; nil: none.
+func (in *ingress) handle(ctx context.Context, kind string, d delivery, payload []byte) *slack.ViewSubmissionResponse {
+	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	switch kind {
+	case kindCommand:
+		in.command(ctx, d, payload)
+	case kindInteraction:
+		return in.interaction(ctx, d, payload)
+	case kindEvent:
+		in.event(ctx, d, payload)
+	default:
+		in.log.warn(ctx, "unknown envelope", "type", kind)
+	}
+	return nil
+}
+
+// command handles a slash command.
+func (in *ingress) command(ctx context.Context, d delivery, body []byte) {
+	var fields map[string]any
+	if err := json.Unmarshal(body, &fields); err != nil {
+		in.log.warn(ctx, "read command", "err", err)
+		return
+	}
+	get := func(field string) string { text, _ := fields[field].(string); return text }
+	if get("ssl_check") == "1" { // of Slack itself, which only wants the acknowledgement
+		return
+	}
 	channel := get("channel_id")
 	req := request{
 		Channel: channel, ResponseURL: get("response_url"), Trigger: get("trigger_id"), names: d.namedBy("command", get("trigger_id")),
@@ -35,7 +68,7 @@ func (in *ingress) command(ctx context.Context, d delivery, get func(field strin
 		},
 	}
 	if in.foreign(ctx, get("api_app_id")) {
-		in.requests.reply(req, ofAnotherApp())
+		in.reply(req, ofAnotherApp())
 		return
 	}
 	in.take(ctx, req, typed(get("text")))
@@ -45,26 +78,26 @@ func (in *ingress) command(ctx context.Context, d delivery, get func(field strin
 func (in *ingress) take(ctx context.Context, req request, text string) {
 	line, err := grammar.Parse(text)
 	if err == nil {
-		req.Invocation.Line = line
+		req.Line = line
 	}
 	switch {
 	case err != nil:
-		in.requests.misread(req, err)
-	case req.Trigger != "" && req.View == "" && in.cfg.Verbs.Missing(line, req.Invocation.Attack):
-		in.forms.openForm(req, text)
-	case in.cfg.Verbs.Changes(line):
-		if failed := in.requests.store(ctx, req); failed != nil {
-			in.requests.answerLater(req, *failed)
+		in.misread(req, err)
+	case req.Trigger != "" && req.View == "" && in.Verbs.Missing(line, req.Attack):
+		in.openForm(req, text)
+	case in.Verbs.Changes(line):
+		if failed := in.store(ctx, req); failed != nil {
+			in.answerLater(req, *failed)
 		}
 	default:
-		in.requests.read(req)
+		in.read(req)
 	}
 }
 
 // accountIn is the account of a channel; "" if none or several have it.
 func (in *ingress) accountIn(channel string) string {
 	name := ""
-	for _, a := range in.cfg.Accounts {
+	for _, a := range in.Accounts {
 		if a.Channel != channel {
 			continue
 		}
@@ -123,11 +156,11 @@ func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *sl
 	}
 	switch foreign, submission := in.foreign(ctx, p.App), p.Type == "view_submission"; {
 	case foreign && submission:
-		return in.forms.pushAnswer(p.request(d), ofAnotherApp())
+		return in.pushAnswer(p.request(d), ofAnotherApp())
 	case foreign:
-		in.requests.reply(p.request(d), ofAnotherApp())
+		in.reply(p.request(d), ofAnotherApp())
 	case submission:
-		return in.forms.submittedInTime(ctx, p, d)
+		return in.submittedInTime(ctx, p, d)
 	default:
 		in.click(ctx, p, d)
 	}
@@ -137,7 +170,7 @@ func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *sl
 func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	req := p.request(d)
 	if req.View == "" {
-		req.Invocation.Account = in.accountIn(req.Channel)
+		req.Account = in.accountIn(req.Channel)
 	}
 	if p.Type != "block_actions" || len(p.Actions) == 0 {
 		in.unknown(req, p.Type)
@@ -147,18 +180,18 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	kind, _, _ := strings.Cut(action.ActionID, ":")
 	switch kind {
 	case card.ActionDo, card.ActionAnyway:
-		req.Invocation.Warned = true
-		req.Invocation.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), in.cfg.Clocks.Now())
+		req.Warned = true
+		req.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), in.Clocks.Now())
 		in.take(ctx, req, action.Value)
 	case card.ActionForm:
-		in.forms.openForm(req, action.Value)
+		in.openForm(req, action.Value)
 	case card.ActionMore:
-		in.forms.openMore(req, action.Value)
+		in.openMore(req, action.Value)
 	case card.ActionCancel:
 		req.Ephemeral = true // the answer replaces the question
-		in.requests.reply(req, say(text.New("Cancelled. Nothing was done")))
+		in.reply(req, say(text.New("Cancelled. Nothing was done")))
 	case card.ActionRefresh:
-		in.requests.reply(req, card.Message{})
+		in.reply(req, card.Message{})
 	case card.ActionLink: // the client has opened the address already
 	default:
 		in.unknown(req, action.ActionID)
@@ -183,7 +216,7 @@ func (p payload) request(d delivery) request {
 
 // unknown answers a button that this version doesn't know: old messages keep their buttons.
 func (in *ingress) unknown(req request, action string) {
-	in.log.warn(req.within(context.Background()), "unknown action", "action", action, "user", req.Invocation.Actor.ID)
-	in.requests.reply(req, say(text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
-		text.Code(in.cfg.Command+" help"), " what can be typed")))
+	in.log.warn(req.within(context.Background()), "unknown action", "action", action, "user", req.Actor.ID)
+	in.reply(req, say(text.New("This message is out of date: its button does nothing any more. ", text.Code(in.Command+" status"), " shows what is going on, ",
+		text.Code(in.Command+" help"), " what can be typed")))
 }

@@ -143,7 +143,7 @@ func (d delivered) send(t *testing.T, b *Server, overHTTP bool) {
 	require.NoError(t, err)
 	switch {
 	case !overHTTP:
-		b.ingress.Envelope(t.Context(), slackconn.Envelope{ID: "E1", Type: d.kind, Payload: raw})
+		b.Envelope(t.Context(), "E1", d.kind, raw)
 	case d.kind == "events_api":
 		now := strconv.FormatInt(time.Now().Unix(), 10)
 		require.Equal(t, http.StatusOK, deliver(t, b, now, sign(signingSecret, now, string(raw)), string(raw)))
@@ -174,7 +174,7 @@ func TestEveryDeliveryIsAcknowledgedInTime(t *testing.T) {
 					accounts := accountsNamed("acme")
 					accounts[0].Policy.Responders = []string{"S0ONCALL"}
 					b := alone(Config{
-						Slack: slack, Secret: signingSecret, Inbox: redis, Cards: redis, Runner: runner, Accounts: accounts,
+						Slack: slack, Secret: signingSecret, Inbox: redis, AttackAt: redis.AttackAt, Runner: runner, Accounts: accounts,
 					})
 					begun := time.Now()
 					d.send(t, b, overHTTP)

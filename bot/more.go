@@ -10,33 +10,34 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // openMore lists what else who asks may do about an attack.
-func (f *forms) openMore(req request, text string) {
-	f.showView(req, text, readsAttack, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+func (in *ingress) openMore(req request, text string) {
+	in.showView(req, text, readsAttack, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		account := line.Keys["account"]
 		if account == "" || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
 		}
 		read := req.Invocation
 		read.Line = readsAttack(line)
-		if err := f.cfg.Runner.May(ctx, read); err != nil {
+		if err := in.Runner.May(ctx, read); err != nil {
 			return slack.ModalViewRequest{}, err
 		}
-		s, known, err := f.cfg.Notifier.Drawn(ctx, account, line.Words[0])
+		s, known, err := in.Notifier.Drawn(ctx, account, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, refusal.Away(err)
 		}
 		if !known {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
-		groups, left := f.permitted(ctx, req, s)
-		return card.MoreView(headline.Line(s, headline.Of(s)), groups, left, req.meta())
+		groups, left := in.permitted(ctx, req, s)
+		return card.MoreView(words.Line(s, efficacy.Headline(s)), groups, left, req.meta())
 	})
 }
 
@@ -46,7 +47,7 @@ func readsAttack(line record.Line) record.Line {
 }
 
 // permitted is what else can be done about an attack, as far as who asks may do it, and in words what is left out.
-func (f *forms) permitted(ctx context.Context, req request, s call.Situation) (groups []advice.Group, left text.Text) {
+func (in *ingress) permitted(ctx context.Context, req request, s call.Situation) (groups []advice.Group, left text.Text) {
 	all := advice.More(s)
 	var lines []record.Line
 	for _, g := range all {
@@ -54,7 +55,7 @@ func (f *forms) permitted(ctx context.Context, req request, s call.Situation) (g
 			lines = append(lines, do.Line)
 		}
 	}
-	may, left := f.cfg.Runner.Permitted(ctx, req.Invocation, s.Account.Name, lines)
+	may, left := in.Runner.Permitted(ctx, req.Invocation, s.Account.Name, lines)
 	for _, g := range all {
 		mine := advice.Group{Title: g.Title}
 		for i, do := range g.Do {

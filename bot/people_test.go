@@ -111,7 +111,7 @@ func newDirectory() (*directory, *sharedMarks) {
 
 func isIn(t *testing.T, b *Server, want bool) {
 	t.Helper()
-	in, err := b.cfg.Slack.Groups(t.Context(), "U0ROB", []string{"S0ONCALL"})
+	in, err := b.Slack.Groups(t.Context(), "U0ROB", []string{"S0ONCALL"})
 	require.NoError(t, err)
 	require.Equal(t, want, len(in) == 1)
 }
@@ -162,7 +162,7 @@ func TestUserEventInvalidatesEveryReplica(t *testing.T) {
 	d, m := newDirectory()
 	one, other := d.replica(m, io.Discard), d.replica(m, io.Discard)
 	full := func(b *Server) bool {
-		_, _, full, err := b.cfg.Slack.Member(t.Context(), "T0OURS", "U0ROB")
+		_, _, full, err := b.Slack.Member(t.Context(), "T0OURS", "U0ROB")
 		require.NoError(t, err)
 		return full
 	}
@@ -231,7 +231,7 @@ func TestGroupsThatCantBeRead(t *testing.T) {
 				d.set(func(d *directory) { d.refuses = tt.refuses })
 				time.Sleep(6 * time.Minute)
 				fails := func() {
-					in, err := b.cfg.Slack.Groups(t.Context(), "U0ROB", []string{"S0ONCALL"})
+					in, err := b.Slack.Groups(t.Context(), "U0ROB", []string{"S0ONCALL"})
 					require.Error(t, err)
 					require.NotContains(t, err.Error(), "xoxb-secret")
 					require.Equal(t, []string{"S0ONCALL"}, in, "the cached ones")
@@ -264,9 +264,9 @@ func TestGroupsOfACallerThatGaveUp(t *testing.T) {
 	d.set(func(d *directory) {
 		d.refuses = func(http.ResponseWriter) bool { cancel(); return false }
 	})
-	_, err := b.cfg.Slack.Self(t.Context())
+	_, err := b.Slack.Self(t.Context())
 	require.NoError(t, err)
-	in, err := b.cfg.Slack.Groups(ctx, "U0ROB", []string{"S0ONCALL"})
+	in, err := b.Slack.Groups(ctx, "U0ROB", []string{"S0ONCALL"})
 	require.Error(t, err)
 	require.Empty(t, in)
 	isIn(t, b, true)

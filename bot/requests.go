@@ -40,23 +40,23 @@ const workVersion = 1
 
 // request is a line that a user typed or clicked, with where to answer. It is stored as JSON.
 type request struct {
-	Version     int             `json:"version,omitempty"`
-	Invocation  call.Invocation `json:"invocation"`
-	Channel     string          `json:"channel,omitempty"`
-	MessageTS   string          `json:"message_ts,omitempty"` // of the message with the button
-	Thread      string          `json:"thread,omitempty"`     // the thread that the line was written in
-	Ephemeral   bool            `json:"ephemeral,omitempty"`  // the message with the button is ephemeral, so the answer replaces it
-	ResponseURL string          `json:"response_url,omitempty"`
-	Trigger     string          `json:"trigger,omitempty"` // opens one view within three seconds
-	View        string          `json:"view,omitempty"`    // the modal that it was made in: the answer replaces it
-	Home        bool            `json:"home,omitempty"`    // it was clicked in the user's Home tab, and is answered there
+	call.Invocation `json:"invocation"`
+	Version         int    `json:"version,omitempty"`
+	Channel         string `json:"channel,omitempty"`
+	MessageTS       string `json:"message_ts,omitempty"` // of the message with the button
+	Thread          string `json:"thread,omitempty"`     // the thread that the line was written in
+	Ephemeral       bool   `json:"ephemeral,omitempty"`  // the message with the button is ephemeral, so the answer replaces it
+	ResponseURL     string `json:"response_url,omitempty"`
+	Trigger         string `json:"trigger,omitempty"` // opens one view within three seconds
+	View            string `json:"view,omitempty"`    // the modal that it was made in: the answer replaces it
+	Home            bool   `json:"home,omitempty"`    // it was clicked in the user's Home tab, and is answered there
 
 	names []string // of its delivery
 }
 
 // within is a context in which what is logged names the request.
 func (r request) within(ctx context.Context) context.Context {
-	return record.WithRequest(ctx, r.Invocation.RequestID())
+	return record.WithRequest(ctx, r.RequestID())
 }
 
 // acceptTimeout bounds what is done before a delivery is acknowledged. Slack waits three seconds.
@@ -64,7 +64,7 @@ const acceptTimeout = 2 * time.Second
 
 // meta is the private metadata of a view that the request opens.
 func (r request) meta() card.ViewMeta {
-	m := card.ViewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
+	m := card.ViewMeta{Attack: r.Attack, Account: r.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
 	if m.Thread == "" && !r.Ephemeral {
 		m.Thread = r.MessageTS
 	}
@@ -76,7 +76,7 @@ func (r *request) inView(id, meta string) {
 	var m card.ViewMeta
 	_ = json.Unmarshal([]byte(meta), &m) // metadata of an older version are empty
 	r.View, r.Channel, r.Thread, r.ResponseURL, r.Ephemeral, r.Home = id, m.Channel, m.Thread, m.Answer, false, m.Home
-	r.Invocation.Account, r.Invocation.Attack = m.Account, m.Attack
+	r.Account, r.Attack = m.Account, m.Attack
 }
 
 // How many reads run at the same time, and how many may wait.
@@ -88,14 +88,16 @@ const (
 // requests takes what deliveries ask for. A read runs in the background after it was acknowledged. A change is stored
 // before it is acknowledged, so that no acknowledged click is lost; any replica carries it out.
 type requests struct {
-	cfg      *Config
-	log      *sampledLog
-	answers  *answers
+	*answers
 	open     chan struct{}
 	waiting  atomic.Int64
-	homes    homes
 	notified sync.Map // who was notified in the last minute that a request was dropped
 	wg       sync.WaitGroup
+
+	mu sync.Mutex
+	// homes are the users whose Home tabs are being drawn, each with the newest answer that came meanwhile; nil: none. A
+	// drawing shows everything, so the others are dropped: however often a person has the tab drawn, one is under way.
+	homes map[string]*reply
 }
 
 // refuseWithin is how long it may take, before a delivery is acknowledged, to find out that it is refused.
@@ -105,7 +107,7 @@ const refuseWithin = 500 * time.Millisecond
 func (r *requests) refuses(ctx context.Context, req request) bool {
 	ctx, cancel := context.WithTimeout(ctx, refuseWithin)
 	defer cancel()
-	return r.cfg.Runner.Refuses(ctx, req.Invocation)
+	return r.Runner.Refuses(ctx, req.Invocation)
 }
 
 // store stores a change, once for each delivery. If it isn't stored it returns what to say. A long line that is refused
@@ -113,33 +115,38 @@ func (r *requests) refuses(ctx context.Context, req request) bool {
 // acknowledgement doesn't wait.
 func (r *requests) store(ctx context.Context, req request) (failed *card.Message) {
 	ctx = req.within(ctx)
-	if len(req.Invocation.Line.String()) > maxLogged && r.refuses(ctx, req) {
+	if len(req.Line.String()) > maxLogged && r.refuses(ctx, req) {
 		r.read(req)
 		return nil
 	}
-	req.Version = workVersion
-	waiting := 0
-	work, err := json.Marshal(req)
-	if err == nil {
-		_, waiting, err = r.cfg.Inbox.Accept(ctx, work, r.cfg.laneOf(req.Invocation), req.names...)
-	}
+	waiting, err := r.accept(ctx, req)
 	switch {
 	case err != nil:
-		r.cfg.Log.ErrorContext(ctx, "accept request", "user", req.Invocation.Actor.ID, "line", text.Cut(req.Invocation.Line.String(), maxLogged), "err", err)
+		r.Log.ErrorContext(ctx, "accept request", "user", req.Actor.ID, "line", text.Cut(req.Line.String(), maxLogged), "err", err)
 		if slackconn.DialFailed(err) || refusal.TroubleOf(err).Answered {
 			return new(say(refusal.Away(err).Text))
 		}
 		return new(say(perhapsStored()))
 	case waiting > 0:
-		r.log.warn(ctx, "too many requests of one person at once", "user", req.Invocation.Actor.ID)
+		r.log.warn(ctx, "too many requests of one person at once", "user", req.Actor.ID)
 		return new(say(text.New("Not done: ", waiting, " of your lines wait already, and one is carried out after another. Send it again when they are answered")))
 	}
 	return nil
 }
 
+// accept writes a request down.
+func (r *requests) accept(ctx context.Context, req request) (waiting int, err error) {
+	req.Version = workVersion
+	work, err := json.Marshal(req)
+	if err == nil {
+		_, waiting, err = r.Inbox.Accept(ctx, work, r.laneOf(req), req.names...)
+	}
+	return waiting, err
+}
+
 // laneOf is what a request must keep its order in: the person's lines on one account.
-func (c *Config) laneOf(inv call.Invocation) record.Lane {
-	return record.Lane{Account: c.accountOf(inv), Team: inv.Actor.Team, User: inv.Actor.ID}
+func (c *Config) laneOf(req request) record.Lane {
+	return record.Lane{Account: c.accountOf(req), Team: req.Actor.Team, User: req.Actor.ID}
 }
 
 func (c *Config) hasAccount(name string) bool {
@@ -148,8 +155,8 @@ func (c *Config) hasAccount(name string) bool {
 
 // accountOf is the account that a line is about, as far as it says. Lines without an account are alike, as are those
 // that name one that isn't there, so that nobody makes names at will, and all where there is one account alone.
-func (c *Config) accountOf(inv call.Invocation) string {
-	account := cmp.Or(inv.Line.Keys["account"], inv.Account)
+func (c *Config) accountOf(req request) string {
+	account := cmp.Or(req.Line.Keys["account"], req.Account)
 	if len(c.Accounts) == 1 || !c.hasAccount(account) {
 		return ""
 	}
@@ -173,7 +180,7 @@ type reply struct {
 // read carries out a line that changes nothing.
 func (r *requests) read(req request) {
 	r.once(req, func(ctx context.Context) *reply {
-		res, err := r.cfg.Runner.Do(ctx, req.Invocation)
+		res, err := r.Runner.Do(ctx, req.Invocation)
 		if errors.Is(err, refusal.ErrUnknown) {
 			err = r.noLine(ctx, req, err)
 		}
@@ -193,7 +200,7 @@ func (r *requests) misread(req request, why error) {
 func (r *requests) noLine(ctx context.Context, req request, why error) error {
 	help := req.Invocation
 	help.Line = record.Line{Name: "help"}
-	return cmp.Or(r.cfg.Runner.May(ctx, help), why)
+	return cmp.Or(r.Runner.May(ctx, help), why)
 }
 
 // replyTo is what is answered to a line that changes nothing; nil: nothing is.
@@ -201,7 +208,7 @@ func (r *requests) replyTo(req request, res call.Result, err error) *reply {
 	if errors.Is(err, refusal.ErrUnanswered) {
 		return nil
 	}
-	return &reply{req, r.answers.resultMessage(req, res, err)}
+	return &reply{req, r.resultMessage(req, res, err)}
 }
 
 // reply answers a request without running a line.
@@ -241,7 +248,7 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		ctx, cancel := context.WithTimeout(req.within(context.Background()), readTimeout)
 		defer cancel()
 		var made *reply
-		if delay.Try(r.cfg.Log, "a request", func() error { made = do(ctx); return nil }) != nil {
+		if delay.Try(r.Log, "a request", func() error { made = do(ctx); return nil }) != nil {
 			made = &reply{req, say(text.New("Failed: that is a fault of wafbot's, and its log says where"))}
 		}
 		<-r.open
@@ -250,7 +257,7 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		case made.to.Home && made.to.View == "":
 			r.answerHome(made)
 		default:
-			r.answers.answer(ctx, made.to, made.msg)
+			r.answer(ctx, made.to, made.msg)
 		}
 	})
 }
@@ -264,9 +271,9 @@ const (
 // drop drops a request for which there is no room, and notifies who asked, who would wait for an answer. That is tried
 // once.
 func (r *requests) drop(req request) {
-	r.cfg.Metrics.DroppedReads.Inc()
-	r.log.warn(req.within(context.Background()), "too many requests at once", "user", req.Invocation.Actor.ID)
-	who := [2]string{req.Invocation.Actor.Team, req.Invocation.Actor.ID}
+	r.Metrics.DroppedReads.Inc()
+	r.log.warn(req.within(context.Background()), "too many requests at once", "user", req.Actor.ID)
+	who := [2]string{req.Actor.Team, req.Actor.ID}
 	if _, lately := r.notified.LoadOrStore(who, nil); lately {
 		return
 	}
@@ -274,8 +281,8 @@ func (r *requests) drop(req request) {
 	r.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(req.within(context.Background()), notifyWithin)
 		defer cancel()
-		_ = delay.Try(r.cfg.Log, "an answer", func() error {
-			r.answers.send(ctx, req, say(text.New("Not done: too many requests are under way. Send it again in a minute; ",
+		_ = delay.Try(r.Log, "an answer", func() error {
+			r.send(ctx, req, say(text.New("Not done: too many requests are under way. Send it again in a minute; ",
 				"until then others of yours may be dropped without a word")))
 			return nil
 		})
@@ -285,9 +292,29 @@ func (r *requests) drop(req request) {
 // once runs a read for a delivery that comes for the first time. If that is unknown, it runs, too.
 func (r *requests) once(req request, do func(ctx context.Context) *reply) {
 	r.start(req, func(ctx context.Context) *reply {
-		if fresh, err := r.cfg.Inbox.First(ctx, req.Invocation.Actor.ID, req.names...); fresh || err != nil {
+		if fresh, err := r.Inbox.First(ctx, req.Actor.ID, req.names...); fresh || err != nil {
 			return do(ctx)
 		}
 		return nil
 	})
+}
+
+// answerHome answers in a user's Home tab, unless it is being drawn: then this is drawn next.
+func (r *requests) answerHome(made *reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	user := made.to.Actor.ID
+	if _, drawn := r.homes[user]; drawn {
+		r.homes[user] = made
+		return
+	}
+	for ; made != nil; made = r.homes[user] {
+		r.homes[user] = nil
+		r.mu.Unlock()
+		ctx, cancel := context.WithTimeout(made.to.within(context.Background()), readTimeout)
+		r.answer(ctx, made.to, made.msg)
+		cancel()
+		r.mu.Lock()
+	}
+	delete(r.homes, user)
 }

@@ -53,7 +53,7 @@ func TestLanes(t *testing.T) {
 			lane := map[string]record.Lane{"one": c.one, "many": c.many}[want]
 			inbox := &accepted{}
 			b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: inbox, Runner: changer{}, Accounts: accounts})
-			require.Nil(t, b.requests.store(t.Context(), c.req))
+			require.Nil(t, b.store(t.Context(), c.req))
 			require.Equal(t, []record.Lane{lane}, inbox.lanes, "%s of %s accounts", c.req.Invocation.Line, want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestLanes(t *testing.T) {
 func TestAPersonWithTooManyLinesIsToldSo(t *testing.T) {
 	t.Parallel()
 	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{waiting: 64}, Runner: changer{}})
-	failed := b.requests.store(t.Context(), slashed("U1", "", record.Line{Name: "undo"}))
+	failed := b.store(t.Context(), slashed("U1", "", record.Line{Name: "undo"}))
 	require.NotNil(t, failed)
 	require.Contains(t, failed.Text, "Not done: 64 of your lines wait already")
 }
@@ -91,7 +91,7 @@ func TestWhatIsRefusedAnywayIsNotStored(t *testing.T) {
 	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: inbox, Runner: refuser{}})
 	req := slashed("U1", "", record.Line{Name: "deny", Keys: map[string]string{"reason": strings.Repeat("B", 35_000)}})
 	req.names = []string{"d1"}
-	require.Nil(t, b.requests.store(t.Context(), req))
+	require.Nil(t, b.store(t.Context(), req))
 	require.Equal(t, []string{"d1"}, <-inbox.came)
 	b.Drain(t.Context())
 	require.Empty(t, inbox.works)

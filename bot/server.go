@@ -17,11 +17,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slack-go/slack"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
@@ -50,7 +49,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.handler(), MaxHeaderBytes: maxHeaders,
 		ReadTimeout: requestWithin, WriteTimeout: responseWithin,
-		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
+		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
 	server.SetKeepAlivesEnabled(false) // a request on an idle connection that a stop closes would be lost
 	g, ctx := errgroup.WithContext(ctx)
@@ -74,45 +73,76 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // handler serves Slack's requests, pagers, health and metrics.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	if s.cfg.Secret != "" {
-		mux.HandleFunc("/slack/commands", s.signed(s.command))
-		mux.HandleFunc("/slack/interactions", s.signed(s.interaction))
-		mux.HandleFunc("/slack/events", s.signed(s.event))
+	if s.Secret != "" {
+		mux.HandleFunc("POST /slack/commands", s.signed(kindCommand))
+		mux.HandleFunc("POST /slack/interactions", s.signed(kindInteraction))
+		mux.HandleFunc("POST /slack/events", s.signed(kindEvent))
 	}
-	if s.cfg.Pagers != nil {
-		mux.HandleFunc("/pager/{name}", s.pager)
+	if s.PagerSecret != nil {
+		mux.HandleFunc("POST /pager/{name}", s.pager)
 	}
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("/readyz", s.ready)
-	mux.Handle("/metrics", s.cfg.Metrics.Serve(s.state))
+	mux.Handle("/metrics", s.Metrics.Serve(s.state))
 	return mux
 }
 
-// signed checks a request before it is handled: first its method and headers, then its size, and then its signature.
-// Only what has fresh and well-formed headers is read. A bad signature, or one over five minutes off: 401.
-func (s *Server) signed(handle func(w http.ResponseWriter, r *http.Request, d delivery, body []byte)) http.HandlerFunc {
+// signed handles a request with a good signature: of another secret or body, or over five minutes off, it is refused
+// with 401.
+func (s *Server) signed(kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
-		if r.Method != http.MethodPost {
-			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, "use POST", http.StatusMethodNotAllowed)
-			return
+		stamp := r.Header.Get(headerTimestamp)
+		seconds, err := strconv.ParseInt(stamp, 10, 64)
+		if off := s.Clocks.Now().Sub(time.Unix(seconds, 0)); err == nil && off.Abs() > signatureFresh {
+			err = fmt.Errorf("its time is off by %s", off.Round(time.Second))
 		}
-		body, err := s.readSigned(w, r)
 		if err != nil {
-			s.refuse(w, r, err)
+			s.refuse(w, r, fmt.Errorf("%w: %w", errForged, err))
 			return
 		}
-		// A complete request is handled even if Slack closes the connection.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptTimeout)
-		defer cancel()
-		// The signature is the delivery's name: it covers the time and the body.
-		s.sent.Store(s.cfg.Clocks.Now().Unix())
-		d := delivery{names: []string{signatureID(r.Header)}, at: s.cfg.Clocks.Now()}
-		if delay.Try(s.cfg.Log, "a delivery", func() error { handle(w, r.WithContext(ctx), d, body); return nil }) != nil {
+		body, signature := s.authentic(w, r, seal{s.Secret, "v0=", r.Header.Get(headerSignature), 1, "v0:" + stamp + ":"})
+		if signature == nil {
+			return
+		}
+		now := s.Clocks.Now()
+		s.sent.Store(now.Unix())
+		// A complete request is handled even if Slack closes the connection. The signature is the delivery's name: it covers
+		// the time and the body.
+		ctx, d := context.WithoutCancel(r.Context()), delivery{[]string{hex.EncodeToString(signature)}, now}
+		if delay.Try(s.Log, "a delivery", func() error { s.answerHTTP(ctx, w, kind, d, body); return nil }) != nil {
 			http.Error(w, "failed", http.StatusInternalServerError)
 		}
-		s.cfg.Metrics.Acknowledged.Observe(time.Since(begun).Seconds())
+		s.Metrics.Acknowledged.Observe(time.Since(begun).Seconds())
+	}
+}
+
+// answerHTTP handles a delivery of which the body is what the way over HTTP makes of the payload: JSON, form fields, or
+// JSON in the form field payload.
+func (s *Server) answerHTTP(ctx context.Context, w http.ResponseWriter, kind string, d delivery, body []byte) {
+	var check struct{ Type, Challenge string }
+	if kind != kindEvent {
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			s.log.warn(ctx, "read form", "kind", kind, "err", err)
+			return
+		}
+		if body = []byte(form.Get("payload")); kind == kindCommand {
+			fields := map[string]string{}
+			for name := range form {
+				fields[name] = form.Get(name)
+			}
+			body, _ = json.Marshal(fields) // strings can't fail
+		}
+	} else if err := json.Unmarshal(body, &check); err == nil && check.Type == "url_verification" {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = io.WriteString(w, check.Challenge)
+		return
+	}
+	if answer := s.handle(ctx, kind, d, body); answer != nil {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer) // Slack may be gone
 	}
 }
 
@@ -127,6 +157,44 @@ var (
 	errForged = errors.New("bad signature")
 	errBodies = errors.New("too many large bodies at once")
 )
+
+// seal is how a request is signed: in a header, with the SHA-256 HMAC of a prefix and the body.
+type seal struct {
+	secret  apiclient.Secret
+	version string // begins a signature
+	written string // the header: signatures, separated by commas
+	most    int    // of them
+	prefix  string
+}
+
+// authentic reads the body of a request, and which signature of it is good; nil: it was refused. Only what has
+// well-formed headers is read.
+func (s *Server) authentic(w http.ResponseWriter, r *http.Request, by seal) (body, signature []byte) {
+	var signatures [][]byte
+	for _, one := range strings.SplitN(by.written, ",", by.most) {
+		digits, of := strings.CutPrefix(strings.TrimSpace(one), by.version)
+		if sum, err := hex.DecodeString(digits); of && err == nil && len(sum) == sha256.Size {
+			signatures = append(signatures, sum)
+		}
+	}
+	err := fmt.Errorf("%w: none begins with %s", errForged, by.version)
+	if signatures != nil {
+		body, err = s.read(w, r)
+	}
+	if err != nil {
+		s.refuse(w, r, err)
+		return nil, nil
+	}
+	mac := hmac.New(sha256.New, []byte(by.secret.Reveal()))
+	_, _ = mac.Write(append([]byte(by.prefix), body...))
+	for _, one := range signatures {
+		if hmac.Equal(one, mac.Sum(nil)) {
+			return body, one
+		}
+	}
+	s.refuse(w, r, fmt.Errorf("%w: it is of another body, time or secret", errForged))
+	return nil, nil
+}
 
 // read reads a request's body as far as there is room.
 func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -148,47 +216,12 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return append(begins, rest...), err
 }
 
-// readSigned reads the body of a request with a good signature.
-func (s *Server) readSigned(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	signature, err := s.signature(r.Header)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errForged, err)
-	}
-	body, err := s.read(w, r)
-	if err != nil {
-		return nil, err
-	}
-	mac := hmac.New(sha256.New, []byte(s.cfg.Secret.Reveal()))
-	_, _ = fmt.Fprintf(mac, "v0:%s:%s", r.Header.Get(headerTimestamp), body)
-	if !hmac.Equal(signature, mac.Sum(nil)) {
-		return nil, fmt.Errorf("%w: it is of another body, time or secret", errForged)
-	}
-	return body, nil
-}
-
-// signature reads a signature that is well formed and fresh.
-func (s *Server) signature(header http.Header) ([]byte, error) {
-	seconds, err := strconv.ParseInt(header.Get(headerTimestamp), 10, 64)
-	if err != nil {
-		return nil, errors.New("no time")
-	}
-	if off := s.cfg.Clocks.Now().Sub(time.Unix(seconds, 0)); off.Abs() > signatureFresh {
-		return nil, fmt.Errorf("its time is off by %s", off.Round(time.Second))
-	}
-	text, of := strings.CutPrefix(header.Get(headerSignature), "v0=")
-	signature, err := hex.DecodeString(text)
-	if !of || err != nil || len(signature) != sha256.Size {
-		return nil, errors.New("no signature of version v0")
-	}
-	return signature, nil
-}
-
 // refuse answers a request that isn't handled. As its connection closes, the rest of its body isn't read.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status, words := http.StatusBadRequest, "body can't be read"
 	switch tooLarge := (*http.MaxBytesError)(nil); {
 	case errors.Is(err, errForged):
-		s.cfg.Metrics.Forged.Inc()
+		s.Metrics.Forged.Inc()
 		status, words = http.StatusUnauthorized, errForged.Error()
 	case errors.As(err, &tooLarge):
 		status, words = http.StatusRequestEntityTooLarge, "body is over 1 MiB"
@@ -197,81 +230,4 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	s.log.warn(r.Context(), "refuse request: "+words, "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
 	http.Error(w, words, status)
-}
-
-// signatureID is the signature in canonical form, so that its spelling can't make one delivery look like two.
-func signatureID(header http.Header) string {
-	sig := header.Get(headerSignature)
-	if len(sig) > 3 {
-		if raw, err := hex.DecodeString(sig[3:]); err == nil {
-			return hex.EncodeToString(raw)
-		}
-	}
-	return sig
-}
-
-// command handles a slash command: form fields.
-func (s *Server) command(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		s.log.warn(r.Context(), "read command", "err", err)
-		return
-	}
-	if form.Get("ssl_check") == "1" { // of Slack itself, which only wants the acknowledgement
-		return
-	}
-	s.ingress.command(r.Context(), d, form.Get)
-}
-
-// interaction handles a click or a submission: JSON in the form field payload.
-func (s *Server) interaction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		s.log.warn(r.Context(), "read interaction", "err", err)
-		return
-	}
-	answer := s.ingress.interaction(r.Context(), d, []byte(form.Get("payload")))
-	if answer == nil {
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // Slack may be gone
-}
-
-// event handles an event, and answers url_verification.
-func (s *Server) event(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
-	var check struct {
-		Type      string `json:"type"`
-		Challenge string `json:"challenge"`
-	}
-	if err := json.Unmarshal(body, &check); err == nil && check.Type == "url_verification" {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = io.WriteString(w, check.Challenge)
-		return
-	}
-	s.ingress.event(r.Context(), d, body)
-}
-
-// Envelope handles a delivery over Socket Mode.
-func (in *ingress) Envelope(ctx context.Context, e slackconn.Envelope) *slack.ViewSubmissionResponse {
-	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
-	defer cancel()
-	d := delivery{names: []string{"envelope " + e.ID}, at: in.cfg.Clocks.Now()}
-	switch e.Type {
-	case "slash_commands":
-		var fields map[string]any
-		if err := json.Unmarshal(e.Payload, &fields); err != nil {
-			in.log.warn(ctx, "read command", "err", err)
-			return nil
-		}
-		in.command(ctx, d, func(name string) string { text, _ := fields[name].(string); return text })
-	case "interactive":
-		return in.interaction(ctx, d, e.Payload)
-	case "events_api":
-		in.event(ctx, d, e.Payload)
-	default:
-		in.log.warn(ctx, "unknown envelope", "type", e.Type)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -287,12 +288,13 @@ func TestAPanicOfADeliveryIsAnswered(t *testing.T) {
 	t.Parallel()
 	b := linkedBot(slacktest.New(t, "", nil))
 	before := delay.Panics()
-	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/slack/events", strings.NewReader("{}"))
+	b.Accounts = accountsNamed("acme")
+	b.AttackAt = func(context.Context, string, string, string) (string, error) { panic("odd") }
+	event := wrote("U0ROB", "1795000000.000100", "status")
+	event["thread_ts"] = "1794000000.000100"
+	body, err := json.Marshal(map[string]any{"type": "event_callback", "event": event})
+	require.NoError(t, err)
 	stamp := strconv.FormatInt(time.Now().Unix(), 10)
-	r.Header.Set(headerTimestamp, stamp)
-	r.Header.Set(headerSignature, sign(signingSecret, stamp, "{}"))
-	b.signed(func(http.ResponseWriter, *http.Request, delivery, []byte) { panic("odd") })(w, r)
-	require.Equal(t, http.StatusInternalServerError, w.Code)
+	require.Equal(t, http.StatusInternalServerError, deliver(t, b, stamp, sign(signingSecret, stamp, string(body)), string(body)))
 	require.Greater(t, delay.Panics(), before)
 }

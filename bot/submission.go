@@ -30,11 +30,11 @@ const (
 const submittedWithin = 2200 * time.Millisecond
 
 // submittedInTime handles a submission, and answers before Slack's timeout if that takes too long.
-func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
+func (in *ingress) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	taken := make(chan *slack.ViewSubmissionResponse, 1)
 	go func() {
-		if delay.Try(f.cfg.Log, "a form", func() error { taken <- f.submitted(ctx, p, d); return nil }) != nil {
-			taken <- f.pushAnswer(p.request(d), say(perhapsStored()))
+		if delay.Try(in.Log, "a form", func() error { taken <- in.submitted(ctx, p, d); return nil }) != nil {
+			taken <- in.pushAnswer(p.request(d), say(perhapsStored()))
 		}
 	}()
 	late := time.NewTimer(submittedWithin)
@@ -43,32 +43,32 @@ func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *sla
 	case answer := <-taken:
 		return answer
 	case <-late.C:
-		return f.pushAnswer(p.request(d), say(perhapsStored()))
+		return in.pushAnswer(p.request(d), say(perhapsStored()))
 	}
 }
 
 // submitted handles a submission. Errors are shown at their fields. Warnings are asked in a view above the form, which
 // keeps its fields. A valid line is stored before the form closes.
-func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
+func (in *ingress) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	req := p.request(d)
 	ctx = req.within(ctx)
 	req.View = "" // the view closes
 	req.names = append(req.names, "view "+p.View.ID)
-	req.Invocation.Actor.Via = record.ViaForm
+	req.Actor.Via = record.ViaForm
 	var m card.ViewMeta
 	err := json.Unmarshal([]byte(p.View.Meta), &m)
 	if err == nil && m.Line != "" {
-		req.Invocation.Line, err = grammar.Parse(m.Line)
+		req.Line, err = grammar.Parse(m.Line)
 	}
 	switch {
 	case err != nil, m.Line == "", p.View.CallbackID != card.ViewForm && p.View.CallbackID != card.ViewAsk:
-		f.cfg.Log.WarnContext(ctx, "unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
-		return f.pushAnswer(req, say(text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")))
+		in.Log.WarnContext(ctx, "unknown form", "kind", p.View.CallbackID, "user", req.Actor.ID, "err", err)
+		return in.pushAnswer(req, say(text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")))
 	case p.View.CallbackID == card.ViewAsk:
-		req.Invocation.Anyway = !questionExpired(m.Asked, d.at)
-		return f.acceptForm(ctx, req)
+		req.Anyway = !questionExpired(m.Asked, d.at)
+		return in.acceptForm(ctx, req)
 	}
-	return f.checkForm(ctx, req, p.View.State.filled())
+	return in.checkForm(ctx, req, p.View.State.filled())
 }
 
 // questionValidFor is how long "do it anyway" accepts all warnings. Later the facts may have changed.
@@ -80,46 +80,46 @@ func questionExpired(asked, now time.Time) bool {
 }
 
 // checkForm finds errors and warnings, as far as time allows.
-func (f *forms) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
+func (in *ingress) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
 	drawing, cancel := context.WithTimeout(ctx, formWithin)
 	defer cancel()
-	filled, err := f.cfg.Runner.Form(drawing, req.Invocation)
+	filled, err := in.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
-		f.cfg.Log.WarnContext(ctx, "read form again", "user", req.Invocation.Actor.ID, "err", err)
-		return f.pushAnswer(req, say(text.New("Failed: the facts for the form could not be read in time. Send it again in a moment")))
+		in.Log.WarnContext(ctx, "read form again", "user", req.Actor.ID, "err", err)
+		return in.pushAnswer(req, say(text.New("Failed: the facts for the form could not be read in time. Send it again in a moment")))
 	}
 	if err != nil {
-		return f.pushAnswer(req, f.answers.resultMessage(req, call.Result{}, err))
+		return in.pushAnswer(req, in.resultMessage(req, call.Result{}, err))
 	}
-	if req.Invocation.Line, err = form.Fill(filled, values); err != nil {
-		return f.fieldErrors(req, filled, values, err)
+	if req.Line, err = form.Fill(filled, values); err != nil {
+		return in.fieldErrors(req, filled, values, err)
 	}
-	if !f.cfg.Verbs.Changes(req.Invocation.Line) {
-		f.requests.read(req)
+	if !in.Verbs.Changes(req.Line) {
+		in.read(req)
 		return slack.NewClearViewSubmissionResponse()
 	}
 	checking, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
 	ask := req.Invocation
 	ask.Ask = true
-	res, err := f.cfg.Runner.Do(checking, ask)
+	res, err := in.Runner.Do(checking, ask)
 	var refused *refusal.Refusal
 	switch {
 	case checking.Err() != nil: // it is checked again when it is carried out
 	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
 		if len(refused.Warnings) > 0 {
-			return f.pushAnyway(req, refused)
+			return in.pushAnyway(req, refused)
 		}
 	case err != nil:
-		return f.fieldErrors(req, filled, values, err)
+		return in.fieldErrors(req, filled, values, err)
 	case len(res.Lines) > 0: // a dry run, or there is nothing to do
-		return f.pushAnswer(req, f.answers.resultMessage(req, res, nil))
+		return in.pushAnswer(req, in.resultMessage(req, res, nil))
 	}
-	return f.acceptForm(ctx, req)
+	return in.acceptForm(ctx, req)
 }
 
 // fieldErrors shows an error at its field; one that is about no field, as that Redis is unreachable, above the form.
-func (f *forms) fieldErrors(req request, filled call.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
+func (in *ingress) fieldErrors(req request, filled call.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
 	var refused *refusal.Refusal
 	words, _ := call.ForPeople(req.Invocation, err)
 	about := &refusal.Refusal{}
@@ -129,42 +129,42 @@ func (f *forms) fieldErrors(req request, filled call.Form, values map[string][]s
 			words = refused.Brief
 		}
 	} else {
-		f.answers.resultMessage(req, call.Result{}, err) // it logs the error
+		in.resultMessage(req, call.Result{}, err) // it logs the error
 	}
 	field := form.FieldOf(filled, about, values)
 	if _, shown := values[field]; !shown { // no such field, or an older form
-		return f.pushAnswer(req, say(words))
+		return in.pushAnswer(req, say(words))
 	}
 	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), card.MaxFieldHint)})
 }
 
 // acceptForm stores a form's change.
-func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
-	if failed := f.requests.store(ctx, req); failed != nil {
-		return f.pushAnswer(req, *failed)
+func (in *ingress) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
+	if failed := in.store(ctx, req); failed != nil {
+		return in.pushAnswer(req, *failed)
 	}
 	return slack.NewClearViewSubmissionResponse()
 }
 
 // pushAnyway asks the warnings above a form.
-func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
+func (in *ingress) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
 	m := req.meta()
-	m.Asked = f.cfg.Clocks.Now()
+	m.Asked = in.Clocks.Now()
 	if answer := pushed(card.AskView(r, m)); answer != nil {
 		return answer
 	}
-	return f.pushAnswer(req, say(text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")))
+	return in.pushAnswer(req, say(text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")))
 }
 
 // maxPushed bounds the bytes of an acknowledgement: Slack silently drops one of 20 kB.
 const maxPushed = 16_000
 
 // pushAnswer shows an answer above the form; if it is too long, where the form was opened.
-func (f *forms) pushAnswer(req request, msg card.Message) *slack.ViewSubmissionResponse {
+func (in *ingress) pushAnswer(req request, msg card.Message) *slack.ViewSubmissionResponse {
 	if answer := pushed(card.AnswerView(msg, req.meta())); answer != nil {
 		return answer
 	}
-	f.requests.answerLater(req, msg)
+	in.answerLater(req, msg)
 	return slack.NewClearViewSubmissionResponse()
 }
 

@@ -75,7 +75,7 @@ func TestAFormOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}})
 	for _, c := range [][2]string{{card.ViewForm, ""}, {card.ViewForm, "[]"}, {card.ViewForm, "{}"}, {card.ViewForm, `{"line":"\"x"}`}, {card.ViewAsk, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
-		answer := b.ingress.forms.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
+		answer := b.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
 		require.Contains(t, pushedText(t, answer), "of another version of wafbot", "%s", c)
 	}
 }
@@ -98,7 +98,7 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: changer{form: c.form}})
 				begun := time.Now()
-				answer := b.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
+				answer := b.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
 				require.Contains(t, pushedText(t, answer), c.says)
 				require.Less(t, time.Since(begun), slackconn.AckWithin)
 				time.Sleep(5 * time.Second) // until it is checked
@@ -119,11 +119,11 @@ func TestDoItAnywayExpires(t *testing.T) {
 		at := time.Now()
 		meta, err := json.Marshal(card.ViewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
 		require.NoError(t, err)
-		b.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewAsk, string(meta)), delivery{names: []string{"d1"}, at: at})
+		b.submittedInTime(t.Context(), submission(t, card.ViewAsk, string(meta)), delivery{names: []string{"d1"}, at: at})
 		click := payload{Type: "block_actions"}
 		click.Container.MessageTS = fmt.Sprintf("%d.000100", at.Add(-c.waited).Unix())
 		require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
-		b.ingress.click(t.Context(), click, delivery{names: []string{"d2"}, at: at})
+		b.click(t.Context(), click, delivery{names: []string{"d2"}, at: at})
 		require.Len(t, store.works, 2)
 		for _, work := range store.works {
 			require.Equal(t, c.anyway, work.Invocation.Anyway, "%s", c.waited)
@@ -146,7 +146,7 @@ func TestWhatSlackDatesWhereTheMachineIsWrong(t *testing.T) {
 			click := payload{Type: "block_actions"}
 			click.Container.MessageTS = fmt.Sprintf("%d.000100", asked.Unix())
 			require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
-			b.ingress.click(t.Context(), click, delivery{names: []string{"d2"}, at: clocks.Now()})
+			b.click(t.Context(), click, delivery{names: []string{"d2"}, at: clocks.Now()})
 			require.Len(t, store.works, 2)
 			require.InDelta(t, 60, clocks.Now().Sub(store.works[0].Invocation.At).Seconds(), 1, off)
 			require.True(t, store.works[1].Invocation.Anyway, off)
@@ -162,7 +162,7 @@ func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 	for range 60 {
 		r.Text = text.New(r.Text, "\n• ", strings.Repeat("<&>", 60))
 	}
-	require.Contains(t, pushedText(t, b.ingress.forms.pushAnyway(request{}, r)), "fill in fewer at a time")
+	require.Contains(t, pushedText(t, b.pushAnyway(request{}, r)), "fill in fewer at a time")
 }
 
 func TestAFormOpenedInTheHomeTabIsAnsweredThere(t *testing.T) {

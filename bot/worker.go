@@ -18,62 +18,97 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// How many stored requests a replica carries out at a time, below 100 kB each with its connection to the service; how
+// many of one account, so that one whose service hangs leaves room for the others; and how many of one person on it
+// before that person's next line waits in its lane until one is carried out. What is beyond waits for its turn.
+const (
+	maxInHand    = 1024
+	maxOfAccount = maxInHand / 4
+	maxOfPerson  = 32
+)
+
 // worker carries out stored requests.
 type worker struct {
-	cfg       *Config
-	answers   *answers
-	forms     *forms
-	turns     *turns
-	answering atomic.Int64 // requests that were carried out, and whose answer is on its way
+	*ingress
+	all       sync.WaitGroup
+	turns     chan struct{}            // one for each request that is carried out
+	shares    map[string]chan struct{} // likewise, by account
+	answering atomic.Int64             // requests that were carried out, and whose answer is on its way
+
+	mu    sync.Mutex
+	lanes map[record.Lane]int // how many are carried out of each
 }
 
-// work is a request that was handed over, until its turn is left.
+func newWorker(in *ingress) *worker {
+	w := &worker{
+		ingress: in, turns: make(chan struct{}, maxInHand), lanes: map[record.Lane]int{},
+		shares: map[string]chan struct{}{"": make(chan struct{}, maxOfAccount)},
+	}
+	for _, a := range in.Accounts {
+		w.shares[a.Name] = make(chan struct{}, maxOfAccount)
+	}
+	return w
+}
+
+// count notes that so many more requests of a lane are carried out, and returns how many are.
+func (w *worker) count(lane record.Lane, more int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.lanes[lane] + more
+	if w.lanes[lane] = n; n == 0 {
+		delete(w.lanes, lane)
+	}
+	return n
+}
+
+// work is a request that was handed over.
 type work struct {
 	request
 	piece Piece
 	at    time.Time // since when this replica has it
-	leave func()
+	leave func()    // ends its turn
 }
 
 // Work carries out stored requests: one person's on one account in order, all others side by side. It begins no request
 // after more has ended, and returns when those in progress are done, or held ends: then another replica continues them.
 func (s *Server) Work(held, more context.Context) error {
-	err := s.cfg.Inbox.Work(more, func(p Piece) {
-		handed := time.Now()
-		var req request
-		if err := json.Unmarshal(p.Work(), &req); err != nil {
-			s.cfg.Log.ErrorContext(held, "read accepted request", "err", err)
+	err := s.Inbox.Work(more, func(p Piece) {
+		one := work{piece: p, at: time.Now()}
+		if err := json.Unmarshal(p.Work(), &one.request); err != nil {
+			s.Log.ErrorContext(held, "read accepted request", "err", err)
 			_ = p.Done(held) // else another replica finds the same
 			return
 		}
-		s.worker.take(held, more, work{request: req, piece: p, at: handed})
+		s.worker.all.Go(func() { s.worker.take(held, more, one) })
 	})
-	s.worker.turns.wait()
+	s.worker.all.Wait()
 	return err
 }
 
 // take carries out a request when it is its account's turn, all that are handed over side by side: the inbox keeps the
 // order.
 func (w *worker) take(held, more context.Context, one work) {
-	w.turns.take(w.cfg.accountOf(one.Invocation), func(leave func()) {
-		if one.leave = leave; more.Err() == nil && (time.Since(one.at) < doubtAfter || one.piece.Mine(held)) {
-			_ = delay.Again(more, w.cfg.Log, "a change", func() error { w.handle(held, more, one); return nil })
-		}
-	})
+	share := w.shares[w.accountOf(one.request)]
+	share <- struct{}{}
+	w.turns <- struct{}{}
+	one.leave = sync.OnceFunc(func() { <-w.turns; <-share })
+	defer one.leave()
+	if more.Err() == nil && (time.Since(one.at) < doubtAfter || one.piece.Mine(held)) {
+		_ = delay.Again(more, w.Log, "a change", func() error { w.handOver(held, more, one); return nil })
+	}
 }
 
-// handle carries out and answers a request that was handed over.
-func (w *worker) handle(held, more context.Context, one work) {
+// handOver carries out and answers a request that was handed over.
+func (w *worker) handOver(held, more context.Context, one work) {
 	held, more = one.within(held), one.within(more)
-	switch {
-	case one.Version > workVersion:
-		w.cfg.Log.ErrorContext(held, "a newer wafbot accepted this request: left to it")
+	if one.Version > workVersion {
+		w.Log.ErrorContext(held, "a newer wafbot accepted this request: left to it")
 		return // this replica is about to lose its role
-	case !w.carryOut(held, more, one):
-		return
 	}
-	if err := one.piece.Done(held); err != nil {
-		w.cfg.Log.ErrorContext(held, "finish request", "err", err)
+	if w.carryOut(held, more, one) {
+		if err := one.piece.Done(held); err != nil {
+			w.Log.ErrorContext(held, "finish request", "err", err)
+		}
 	}
 }
 
@@ -99,11 +134,10 @@ func (w *worker) carryOut(held, more context.Context, one work) (done bool) {
 	undone, end := context.WithCancel(held)
 	defer passing.Wait()
 	defer end()
-	req, p := one.request, one.piece
+	req, p, lane := one.request, one.piece, w.laneOf(one.request)
 	pass := sync.OnceFunc(func() { passing.Go(func() { passSoon(undone, p) }) })
-	lane := w.cfg.laneOf(req.Invocation)
-	crowded := w.turns.enter(lane)
-	req.Invocation.Begun = func() {
+	crowded := w.count(lane, 1) >= maxOfPerson
+	req.Begun = func() {
 		if !crowded {
 			pass()
 		}
@@ -111,21 +145,22 @@ func (w *worker) carryOut(held, more context.Context, one work) (done bool) {
 
 	begun := time.Now()
 	res, err := w.do(held, req, p)
-	w.turns.exit(lane)
+	w.count(lane, -1)
 	if held.Err() != nil || time.Since(begun) > doubtAfter && !p.Mine(held) {
 		return false
 	}
 	pass() // Slack may be unreachable for long, which must not hold the next line up
 	one.leave()
-	return w.answer(held, more, req, res, err)
+	return w.finish(held, more, req, res, err)
 }
 
-// answer answers a request that was carried out. It reports whether that is done.
-func (w *worker) answer(held, more context.Context, req request, res call.Result, err error) (done bool) {
+// finish answers a request that was carried out. It reports whether that is done.
+func (w *worker) finish(held, more context.Context, req request, res call.Result, err error) (done bool) {
 	if errors.Is(err, refusal.ErrUnanswered) {
 		return true
 	}
-	if refused := (*refusal.Refusal)(nil); errors.Is(err, refusal.ErrAsk) && errors.As(err, &refused) && w.forms.askInView(held, req, refused) {
+	refused, ok := errors.AsType[*refusal.Refusal](err)
+	if ok && errors.Is(err, refusal.ErrAsk) && w.askInView(held, req, refused) {
 		return true
 	}
 	limit := answerFor
@@ -135,7 +170,7 @@ func (w *worker) answer(held, more context.Context, req request, res call.Result
 	defer w.answering.Add(-1)
 	ctx, cancel := context.WithTimeout(held, limit)
 	defer cancel()
-	answered := w.answers.answerUntil(ctx, more, req, w.answers.resultMessage(req, res, err))
+	answered := w.answerUntil(ctx, more, req, w.resultMessage(req, res, err))
 	w.failedInThread(ctx, req, err)
 	return answered || ctx.Err() != nil && held.Err() == nil
 }
@@ -165,8 +200,8 @@ func (w *worker) do(held context.Context, req request, p Piece) (call.Result, er
 	slow := time.AfterFunc(slowAfter, func() { w.markInProgress(ctx, req) })
 	defer slow.Stop()
 	for {
-		res, err := w.cfg.Runner.Do(ctx, req.Invocation)
-		if !errors.Is(err, refusal.ErrAway) || errors.Is(err, store.ErrEmptied) || w.cfg.Clocks.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
+		res, err := w.Runner.Do(ctx, req.Invocation)
+		if !errors.Is(err, refusal.ErrAway) || errors.Is(err, store.ErrEmptied) || w.Clocks.Now().Sub(req.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
 			return res, err
 		}
 	}
@@ -188,12 +223,12 @@ func (w *worker) keepCompany(ctx context.Context, req request, p Piece) (watched
 		shown.Store(inv.Line.Keys["attack"] != "")
 		inv.Begun()
 	}
-	wait := max(doubtAfter, stillAfter-w.cfg.Clocks.Now().Sub(inv.At))
+	wait := max(doubtAfter, stillAfter-w.Clocks.Now().Sub(inv.At))
 	telling.Go(func() {
-		_ = delay.Try(w.cfg.Log, "a wait", func() error {
+		_ = delay.Try(w.Log, "a wait", func() error {
 			if delay.Sleep(ctx, wait) == nil && !shown.Load() && inv.Actor.Via != record.ViaPager && p.Mine(ctx) {
 				line := text.Code(text.Cut(inv.Line.String(), maxLogged))
-				w.answers.send(ctx, req, say(text.Lead("Still trying", ": ", line, ". You get the outcome as soon as it's known")))
+				w.send(ctx, req, say(text.Lead("Still trying", ": ", line, ". You get the outcome as soon as it's known")))
 			}
 			return nil
 		})
@@ -203,12 +238,12 @@ func (w *worker) keepCompany(ctx context.Context, req request, p Piece) (watched
 
 // markInProgress has the card show that a change is in progress, so that it isn't clicked again.
 func (w *worker) markInProgress(ctx context.Context, req request) {
-	account, attack := req.Invocation.Line.Keys["account"], req.Invocation.Line.Keys["attack"]
+	account, attack := req.Line.Keys["account"], req.Line.Keys["attack"]
 	if account == "" || attack == "" {
 		return
 	}
-	if err := w.cfg.Notifier.MarkActed(ctx, account, attack); err != nil {
-		w.cfg.Log.WarnContext(ctx, "mark card", "attack", attack, "err", err)
+	if err := w.Notifier.MarkActed(ctx, account, attack); err != nil {
+		w.Log.WarnContext(ctx, "mark card", "attack", attack, "err", err)
 	}
 }
 
@@ -216,12 +251,12 @@ func (w *worker) markInProgress(ctx context.Context, req request) {
 // stored: an ephemeral answer is easily missed. A stored change has its own event.
 func (w *worker) failedInThread(ctx context.Context, req request, err error) {
 	thread := cmp.Or(req.Thread, req.MessageTS)
-	if !errors.Is(err, refusal.ErrService) || errors.Is(err, refusal.ErrReported) || thread == "" || req.Ephemeral || !w.cfg.Verbs.Changes(req.Invocation.Line) {
+	if !errors.Is(err, refusal.ErrService) || errors.Is(err, refusal.ErrReported) || thread == "" || req.Ephemeral || !w.Verbs.Changes(req.Line) {
 		return
 	}
 	words, _ := call.ForPeople(req.Invocation, err)
-	msg := say(text.New(text.User(req.Invocation.Actor.ID), " ", words))
-	if err := w.cfg.Notifier.Post(ctx, notify.Post{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
-		w.cfg.Log.ErrorContext(ctx, "reply in thread", "channel", req.Channel, "err", err)
+	msg := say(text.New(text.User(req.Actor.ID), " ", words))
+	if err := w.Notifier.Post(ctx, notify.Post{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.ID, Account: req.Line.Keys["account"], Message: msg}); err != nil {
+		w.Log.ErrorContext(ctx, "reply in thread", "channel", req.Channel, "err", err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -214,7 +214,7 @@ func (c *job) deleteDouble(ctx context.Context, ch record.Change, made record.St
 	double.ID = made.ID
 	c.record(ctx, record.AuditEntry{
 		At: c.now(ch.Account), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
-		After: []string{describe.Step(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
+		After: []string{words.Step(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
 	})
 	return nil
 }

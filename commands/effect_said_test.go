@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -52,7 +52,7 @@ func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) s
 		}
 	}
 	change(&s)
-	return describe.Change(ch, efficacy.Line(s, ch)).String()
+	return words.Change(ch, efficacy.Line(s, ch)).String()
 }
 
 // seenOf is what was seen of one source.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
@@ -127,7 +127,7 @@ func (x *watcher) line(ch record.Change) string {
 			}
 		}
 	}
-	return describe.Change(ch, efficacy.Line(s, ch)).String()
+	return words.Change(ch, efficacy.Line(s, ch)).String()
 }
 
 // findings are those of which people were notified.

@@ -16,7 +16,7 @@ import (
 	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -307,7 +307,7 @@ func FuzzReadMetadata(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_ = describe.Change(c, nil)
+		_ = words.Change(c, nil)
 		_ = advice.Undo(c, time.Now())
 		_ = c.DueAt()
 		again, _ := throughSlack(t, c)

@@ -10,9 +10,9 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -30,7 +30,7 @@ func (w *world) lastLoss() (t record.PermissionLoss, saves int) {
 // leftToDo is what a refused change leaves to do.
 func (w *world) leftToDo(r record.RefusedChange) (lines []string) {
 	for _, s := range r.Steps {
-		lines = append(lines, describe.ByHand(w.cfg.Accounts[0], s).String())
+		lines = append(lines, words.ByHand(w.cfg.Accounts[0], s).String())
 	}
 	return lines
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -210,11 +210,11 @@ func (c *job) carryOutChange(ctx context.Context, ch record.Change, fresh bool, 
 func addChange(res *call.Result, ch record.Change) {
 	res.Outcome = "done"
 	res.Changes = append(res.Changes, ch)
-	line := text.Lead(ch.Does, ": ", describe.Accepted(ch))
+	line := text.Lead(ch.Does, ": ", words.Accepted(ch))
 	if ch.Undoes == "" {
-		line = text.New(line, ". ", text.Code(cmp.Or(ch.Extends, ch.ID)), ", by ", describe.MadeBy(ch))
+		line = text.New(line, ". ", text.Code(cmp.Or(ch.Extends, ch.ID)), ", by ", words.MadeBy(ch))
 		if !ch.Until.IsZero() {
-			line = text.New(line, ", until ", ch.Until, describe.Renewal(ch))
+			line = text.New(line, ", until ", ch.Until, words.Renewal(ch))
 		}
 	}
 	res.Lines = append(res.Lines, line)
@@ -238,9 +238,9 @@ func (c *job) newChange(at time.Time, id string, p call.Plan) record.Change {
 	for i := range ch.Steps {
 		switch s := &ch.Steps[i]; {
 		case s.Kind == record.AddEntry && s.Entry.Reason == "":
-			s.Entry.Reason = describe.Reason(ch)
+			s.Entry.Reason = words.Reason(ch)
 		case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleRegex && ch.Undoes == "": // no other kind of rule takes a comment
-			s.Rule.Comment = describe.Reason(ch)
+			s.Rule.Comment = words.Reason(ch)
 		}
 	}
 	return ch

@@ -12,9 +12,9 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -137,7 +137,7 @@ func (w *recorder) countRefusals(ctx context.Context, until time.Time) {
 // stepsText is each of a plan's steps in words.
 func stepsText(p call.Plan) (steps []string) {
 	for _, s := range p.Steps {
-		steps = append(steps, describe.Step(s))
+		steps = append(steps, words.Step(s))
 	}
 	return steps
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -65,7 +65,7 @@ func TestADenialIsProlongedWhileItsSourceStillTries(t *testing.T) {
 		w := newBubble(t, renewing(g, 10*time.Hour))
 		ch := w.does(ann, "deny 203.0.113.7 for=4h reason=brute")
 		made := w.listed("black")[0]
-		line := describe.Change(ch, nil).String()
+		line := words.Change(ch, nil).String()
 		require.Contains(t, line, ", longer while it keeps trying, "+ch.At.Add(10*time.Hour).Truncate(time.Second).UTC().Format("2006-01-02 15:04")+" UTC at most")
 		g.set([]string{"203.0.113.7"}, nil)
 		runDue(t, w, 3*time.Hour+44*time.Minute)
@@ -78,7 +78,7 @@ func TestADenialIsProlongedWhileItsSourceStillTries(t *testing.T) {
 		runDue(t, w, 4*time.Hour)
 		last := w.ledger.change(ch.ID)
 		require.Equal(t, ch.At.Add(10*time.Hour).Truncate(time.Second), last.Until.Local(), "in all as far as may be")
-		require.NotContains(t, describe.Change(last, nil).String(), "longer")
+		require.NotContains(t, words.Change(last, nil).String(), "longer")
 		e := w.listed("black")[0]
 		require.Equal(t, []any{made.ID, made.Reason, last.Until.Unix()}, []any{e.ID, e.Reason, e.ExpiredAt})
 		require.Empty(t, w.ledger.takeDue(isAsked))
@@ -102,7 +102,7 @@ func TestUndoOfWhatWasRenewed(t *testing.T) {
 		w := newBubble(t, renewing(g, 24*time.Hour))
 		w.seed(waf.IPRule{Subnet: "203.0.113.8", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
 		ch := w.does(ann, "deny 203.0.113.7 203.0.113.8 for=2h")
-		require.Contains(t, describe.Change(ch, nil).String(), "longer while one of them keeps trying")
+		require.Contains(t, words.Change(ch, nil).String(), "longer while one of them keeps trying")
 		g.set([]string{"203.0.113.8"}, nil)
 		runDue(t, w, 5*time.Hour)
 		require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until)
@@ -210,7 +210,7 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 			require.Equal(t, longer == 0, len(asked) == 1, most)
 			if len(asked) == 1 {
 				require.Contains(t, change.EndingLines(asked[0].Change, w.clock())[1].String(), "lasts as long as wafbot may extend it by itself")
-				require.NotContains(t, describe.Change(w.ledger.change(ch.ID), nil).String(), "longer while it keeps trying")
+				require.NotContains(t, words.Change(w.ledger.change(ch.ID), nil).String(), "longer while it keeps trying")
 			}
 		})
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -142,7 +142,7 @@ func reject(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
 			return call.Result{}, err
 		}
 	}
-	return requestResult("done", d.Request, describe.Approval(d.Request, c.Now)), nil
+	return requestResult("done", d.Request, words.Approval(d.Request, c.Now)), nil
 }
 
 // closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
@@ -227,7 +227,7 @@ func resumeRequest(ctx context.Context, c *job, d call.Decision, asked *job) (ca
 	begun, whole := asked.begun(c.Account.Name, c.Changes)
 	switch late := approval.Late(c.Call); {
 	case q.Outcome != "":
-		res := requestResult(q.Outcome, q, describe.Approval(q, c.Now))
+		res := requestResult(q.Outcome, q, words.Approval(q, c.Now))
 		res.Changes = begun
 		return res, nil
 	case whole || late && len(begun) > 0:
@@ -265,7 +265,7 @@ func settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked 
 	if failed != nil { // it is checked again in a while
 		c.Log.ErrorContext(ctx, "write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
 	}
-	res.Lines = append([]text.Text{describe.Approval(q, c.Now)}, res.Lines...)
+	res.Lines = append([]text.Text{words.Approval(q, c.Now)}, res.Lines...)
 	res.Data = q
 	return res, err
 }

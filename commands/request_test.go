@@ -14,8 +14,8 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -57,7 +57,7 @@ func TestASecondPersonApproves(t *testing.T) {
 	require.Equal(t, []string{"FR [0] 2h0m0s"}, w.entries("black"), "its time begins when it is done")
 	ch := res.Changes[0]
 	require.Equal(t, []string{"Ann", "Bob", q.ID, id}, []string{ch.Actor.Name, ch.Approved.Name, ch.Request, ch.AttackID})
-	require.Contains(t, describe.Change(ch, nil).String(), "· Ann, approved by Bob 2026-11-20 03:10 UTC")
+	require.Contains(t, words.Change(ch, nil).String(), "· Ann, approved by Bob 2026-11-20 03:10 UTC")
 	require.Regexp(t, `^wafbot `+ch.ID+` by Ann \(U1ANN\) for `+id+`: approved by Bob: they all come from there$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	approved, done := all[len(all)-2], all[len(all)-1]
@@ -99,7 +99,7 @@ func TestTheTerminalAsks(t *testing.T) {
 	q := w.waits(shell, "mode 4 off")
 	res, err := w.try(root, "approve "+q.ID)
 	require.NoError(t, err)
-	require.Equal(t, "root, approved by Root", strings.SplitN(describe.Change(res.Changes[0], nil).String(), " · ", 3)[1][:len("root, approved by Root")])
+	require.Equal(t, "root, approved by Root", strings.SplitN(words.Change(res.Changes[0], nil).String(), " · ", 3)[1][:len("root, approved by Root")])
 	require.Equal(t, []string{"off"}, w.modes())
 }
 
@@ -302,7 +302,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	_, err := w.try(bob, "approve "+q.ID)
 	require.ErrorIs(t, err, refusal.ErrService)
 	require.Equal(t, "failed", w.request().Outcome)
-	require.Contains(t, describe.Approval(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: Failed: Deny country:FR")
+	require.Contains(t, words.Approval(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: Failed: Deny country:FR")
 	require.Contains(t, textOf(w.reads(eve, "audit")), "deny country:FR for=4h: failed "+w.ledger.only().ID+" "+q.ID+", approved by Bob, the service")
 
 	w = newWorld(t, wayOut)
@@ -311,7 +311,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	w.pass(5 * time.Minute)
 	_, err = w.try(ann, "override "+q.ID+` reason="no answer, shop is down"`)
 	require.ErrorIs(t, err, refusal.ErrService)
-	require.Contains(t, describe.Approval(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: Failed")
+	require.Contains(t, words.Approval(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: Failed")
 }
 
 func TestDryRunAsksForNoApproval(t *testing.T) {
@@ -500,7 +500,7 @@ func TestOverride(t *testing.T) {
 	ch := res.Changes[0]
 	require.True(t, ch.Overridden)
 	require.Nil(t, ch.Approved)
-	require.Contains(t, describe.Change(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, override 2026")
+	require.Contains(t, words.Change(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, override 2026")
 	require.Regexp(t, `: override: no answer, shop is down$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	require.Equal(t, []string{"overridden", "no answer, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})

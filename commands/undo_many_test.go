@@ -13,8 +13,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -291,7 +291,7 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	w.nothing(bob, "undo "+ch.ID, "gone already")
 	closed := w.ledger.change(ch.ID)
 	require.True(t, closed.Gone)
-	require.Contains(t, describe.Change(closed, nil).String(), "undone by Bob 2026-11-20 03:01 UTC, nothing of it was left")
+	require.Contains(t, words.Change(closed, nil).String(), "undone by Bob 2026-11-20 03:01 UTC, nothing of it was left")
 	read, err := change.ReadMetadata(change.Metadata(closed)...)
 	require.NoError(t, err)
 	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied store finds it")

@@ -6,53 +6,65 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
-// apply takes a saved result over.
-func (st *state) apply(snap snapshot, r result) {
-	for id, a := range snap.records {
-		st.see(id, &seenRecord{attack: a, at: snap.at, sum: snap.sums[id]}, !r.again[id])
+// apply takes a saved decision over.
+func (st *state) apply(d *decision) {
+	for id, a := range d.records {
+		st.see(id, &seenRecord{attack: a, at: d.at, sum: d.sums[id]}, !d.again[id])
 	}
-	for _, seen := range snap.same {
-		seen.at = snap.at
+	for _, seen := range d.same {
+		seen.at = d.at
 	}
-	for source, at := range snap.tries {
-		if at.After(st.lastTries[source]) {
-			st.lastTries[source] = at
-		}
+	for source, at := range d.tries {
+		st.lastTries[source] = record.Later(st.lastTries[source], at)
 	}
-	st.applyStorms(r)
-	st.applyStopped(r)
-	for id, s := range r.Attacks {
+	st.arrivals = d.storms.Arrivals
+	maps.Copy(st.storms, d.checkAt)
+	maps.Copy(st.stopped, d.stopped)
+	for id, s := range d.Attacks {
 		st.put(id, s)
 	}
-	for id := range snap.records {
+	for id := range d.records {
 		st.plan(id)
 	}
-	for id := range r.Attacks {
+	for id := range d.Attacks {
 		st.plan(id)
 	}
-	for id := range r.stopped {
+	for id := range d.stopped {
 		st.plan(id)
 	}
-	st.sources.apply(snap, r)
-	if !snap.early { // else it is not known which of those from before are over
+	st.sources.apply(d)
+	if !d.early { // else it is not known which of those from before are over
 		st.suppressed = map[string]bool{}
 	}
-	maps.Copy(st.suppressed, r.suppressed)
-	for _, id := range r.Delete {
+	maps.Copy(st.suppressed, d.suppressed)
+	for _, id := range d.Delete {
 		st.drop(id)
 	}
-	st.lastGood = r.LastGood
-	if r.Cap != nil {
-		st.cap = *r.Cap
+	st.lastGood = d.LastGood
+	if d.Cap != nil {
+		st.cap = *d.Cap
 	}
-	if snap.whole || snap.capped != "" {
-		st.sweepAt = snap.begin.Add(spread(sweepEvery))
+	if d.whole || d.capped != "" {
+		st.sweepAt = d.begin.Add(spread(sweepEvery))
 	}
-	maps.DeleteFunc(st.lastTries, func(_ netip.Addr, last time.Time) bool { return snap.at.Sub(last) >= st.ongoingFor })
-	if snap.incidents {
-		st.incidentsAt = snap.begin
+	maps.DeleteFunc(st.lastTries, func(_ netip.Addr, last time.Time) bool { return d.at.Sub(last) >= st.ongoingFor })
+	if d.incidents {
+		st.incidentsAt = d.begin
+	}
+}
+
+// put takes the state of an attack over. The record as it was read is held in memory once if that is the one in the
+// state. What was seen stopped is kept beside it until an event has stored that.
+func (st *state) put(id string, s record.AttackState) {
+	st.attacks[id] = &s
+	if seen := st.records[id]; seen != nil && seen.attack.Equal(s.Attack) {
+		seen.attack = &s.Attack
+	}
+	if !s.Stopped.Last().Before(st.stopped[id].Last()) || s.Quiet {
+		delete(st.stopped, id)
 	}
 }
 
@@ -60,9 +72,7 @@ func (st *state) apply(snap snapshot, r result) {
 func (st *state) see(id string, now *seenRecord, judged bool) {
 	if before := st.records[id]; before != nil {
 		delete(st.bySum, before.sum)
-		st.count(before, -1)
 	}
-	st.count(now, 1)
 	if judged {
 		st.bySum[now.sum] = now
 	} else {
@@ -71,75 +81,41 @@ func (st *state) see(id string, now *seenRecord, judged bool) {
 	st.records[id] = now
 }
 
-// count adds a record to those that are no incidents, or takes it off.
-func (st *state) count(seen *seenRecord, n int) {
-	if !seen.attack.Incident() {
-		st.plain += n
-	}
-}
-
 // drop forgets a record, or a storm.
 func (st *state) drop(id string) {
 	if before := st.records[id]; before != nil {
 		delete(st.bySum, before.sum)
-		st.count(before, -1)
 	}
 	delete(st.records, id)
 	delete(st.attacks, id)
+	delete(st.storms, id)
+	delete(st.stopped, id)
 	delete(st.withPager, id)
 	delete(st.suppressed, id)
 	delete(st.changes.before, id)
 	delete(st.changes.decided, id)
-	st.agenda.drop(id)
+	delete(st.agenda, id)
 }
 
 // note keeps what a record was before it changed. One that was not read since the start may have changed long ago.
 func (c *changeLog) note(id string, before *seenRecord) {
-	switch _, noted := c.before[id]; {
-	case noted:
-	case before == nil || before.stored:
-		c.before[id] = nil
-	default:
+	if _, noted := c.before[id]; noted {
+		return
+	}
+	if c.before[id] = nil; before != nil && !before.stored {
 		c.before[id] = before.attack
 	}
 }
 
-// applyStorms takes over what a result says of storms, before its attacks are taken over.
-func (st *state) applyStorms(r result) {
-	st.arrivals = r.storms.Arrivals
-	for id := range r.storms.Begun {
-		st.storms[id] = &grouping{members: map[string]bool{}}
-	}
-	for id, attacks := range r.storms.Joined {
-		for _, attack := range attacks {
-			if before := st.storms[st.attacks.of(attack).StormID]; before != nil {
-				delete(before.members, attack)
-			}
-			st.storms[id].members[attack] = true
-		}
-	}
-	for id, until := range r.storms.CheckAt {
-		if g := st.storms[id]; g != nil {
-			g.waits, g.until = !until.IsZero(), until
-		}
-	}
-	for _, id := range r.Delete {
-		if g := st.storms[st.attacks.of(id).StormID]; g != nil {
-			delete(g.members, id)
-		}
-		delete(st.storms, id)
-	}
-}
-
 // apply notes that a snapshot was counted, or that it makes the count stale.
-func (c *sourceCount) apply(snap snapshot, r result) {
-	if r.counted {
-		c.at, c.stale = snap.begin, false
+func (c *sourceCount) apply(d *decision) {
+	if d.counted {
+		c.at, c.stale = d.begin, false
 	} else {
-		c.stale = c.stale || len(snap.changed) > 0 || snap.whole
+		c.stale = c.stale || len(d.changed) > 0 || d.whole
 	}
-	if r.Sources != nil {
-		c.stored = r.Sources
+	if d.Sources != nil {
+		c.stored = d.Sources
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -69,28 +68,19 @@ func (s *snapshot) come(hit time.Time) time.Time {
 
 // surplus are the attacks for which there is no room, those hit longest ago, and the latest of these hits. Of attacks
 // hit at the same time those stay that were read last.
-func surplus(st *state, snap snapshot, room int) (ids []string, edge time.Time) {
-	if snap.capped == tooLong {
-		room = snap.attacks
+func (d *decision) surplus() (ids []string, edge time.Time) {
+	room := d.cfg.Limits.Attacks
+	if d.capped == tooLong {
+		room = d.attacks
 	}
-	if st.plain+len(snap.records) <= room {
-		return nil, time.Time{}
+	if len(d.st.records)+len(d.records) <= room {
+		return nil, edge
 	}
-	known := map[string]*apiclient.Attack{}
-	for id, seen := range st.records {
-		known[id] = seen.attack
-	}
-	maps.Copy(known, snap.records)
-	maps.DeleteFunc(known, func(_ string, a *apiclient.Attack) bool { return a.Incident() })
-	last := func(id string) time.Time { return snap.come(known[id].Last) }
-	read := func(id string) time.Time {
-		if snap.records[id] != nil {
-			return snap.at
-		}
-		return st.records[id].at
-	}
+	known := d.known()
+	maps.DeleteFunc(known, func(_ string, seen seenRecord) bool { return seen.attack.Incident() })
+	last := func(id string) time.Time { return d.come(known[id].attack.Last) }
 	all := slices.SortedFunc(maps.Keys(known), func(x, y string) int {
-		return cmp.Or(last(y).Compare(last(x)), read(y).Compare(read(x)), cmp.Compare(x, y))
+		return cmp.Or(last(y).Compare(last(x)), known[y].at.Compare(known[x].at), cmp.Compare(x, y))
 	})
 	if ids = all[min(room, len(all)):]; len(ids) > 0 {
 		edge = last(ids[0])
@@ -99,23 +89,21 @@ func surplus(st *state, snap snapshot, room int) (ids []string, edge time.Time) 
 }
 
 // capAfter is the account's cap after a snapshot whose attacks up to an edge were dropped; nil: it stays as it is.
-func (p *Poller) capAfter(snap snapshot, edge time.Time) *record.Cap {
-	c := p.st.cap
-	c.TooLong = p.cfg.API.TooLong()
-	if snap.capped != "" || snap.whole {
-		c.Over = p.cfg.over(snap.capped)
+func (d *decision) capAfter(edge time.Time) *record.Cap {
+	before := d.st.cap
+	c := before
+	c.TooLong = d.cfg.API.TooLong()
+	if d.capped != "" || d.whole {
+		c.Over = d.cfg.over(d.capped)
 	}
-	if reached := snap.come(snap.reached); snap.capped != "" && snap.whole && reached.After(edge) {
-		edge = reached
+	if d.capped != "" && d.whole {
+		edge = record.Later(edge, d.come(d.reached))
 	}
-	if edge.After(c.Edge) {
-		c.Edge = edge
-	}
-	if c == p.st.cap {
+	if c.Edge = record.Later(c.Edge, edge); c == before {
 		return nil
 	}
-	if c.Over != p.st.cap.Over {
-		p.cfg.Log.Warn("how many attacks are watched changed", "all", c.Over == "", "why", c.Says())
+	if c.Over != before.Over {
+		d.cfg.Log.Warn("how many attacks are watched changed", "all", c.Over == "", "why", c.Says())
 	}
 	return &c
 }

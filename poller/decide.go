@@ -2,6 +2,7 @@ package poller
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -17,14 +18,17 @@ import (
 const refreshAfter = time.Hour
 
 // decide names the events in a snapshot and all that has to be saved of it.
-func decide(cfg *Config, st *state, snap snapshot, muted func(apiclient.Attack) bool) result {
-	d := &decision{cfg: cfg, st: st, snap: snap, muted: muted, out: result{
-		PollUpdate: record.PollUpdate{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
-	}}
-	d.out.stopped = d.stops()
+func (p *Poller) decide(ctx context.Context, snap snapshot) *decision {
+	st := p.st
+	d := &decision{
+		PollUpdate: record.PollUpdate{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, snapshot: snap,
+		cfg: &p.cfg, st: st, muted: p.mutes(ctx), causes: p.causes,
+		suppressed: map[string]bool{}, again: map[string]bool{}, checkAt: map[string]time.Time{},
+	}
+	d.stopped = d.stops()
 	for id, a := range d.candidates() {
-		o := st.observe(*a, snap.at, snap.tries)
-		if now, more := d.out.stopped[id]; more {
+		o := d.observe(*a)
+		if now, more := d.stopped[id]; more {
 			o.Stopped = now
 		}
 		if st.attacks.of(id).Grouped() {
@@ -35,37 +39,39 @@ func decide(cfg *Config, st *state, snap snapshot, muted func(apiclient.Attack) 
 	}
 	d.group()
 	d.judgeStorms()
-	if st.lastGood.IsZero() && snap.good {
+	if st.lastGood.IsZero() && d.good {
 		d.firstStart()
 	}
 	d.closeGap()
-	sortEvents(d.out.Events)
-	return d.out
-}
-
-// sortEvents puts the most urgent first.
-func sortEvents(events []record.Event) {
-	slices.SortFunc(events, func(a, b record.Event) int {
+	slices.SortFunc(d.Events, func(a, b record.Event) int { // the most urgent first
 		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack().Last.Compare(a.Attack().Last), cmp.Compare(a.Attack().ID, b.Attack().ID))
 	})
+	return d
+}
+
+// observe is an attack as it is by this snapshot.
+func (d *decision) observe(a apiclient.Attack) compare.Observation {
+	return d.st.observe(a, d.at, d.tries)
 }
 
 // candidates are the attacks that can be events: what was read, and once a poll what time alone can make an event, and
 // what a mute suppressed and may be over. That is little beside all that is known.
 func (d *decision) candidates() map[string]*apiclient.Attack {
-	if d.snap.early {
-		return d.snap.records
+	if d.early {
+		return d.records
 	}
-	attacks := maps.Clone(d.snap.records)
-	add := func(id string) bool {
-		if _, read := attacks[id]; !read {
-			attacks[id] = d.st.records[id].attack
+	attacks := maps.Clone(d.records)
+	for id, due := range d.st.agenda {
+		if !due.After(d.at) {
+			attacks[id] = d.latest(id)
 		}
-		return true
 	}
-	d.st.agenda.until(d.snap.at)(add)
-	maps.Keys(d.out.stopped)(add)
-	maps.Keys(d.st.suppressed)(add)
+	for id := range d.stopped {
+		attacks[id] = d.latest(id)
+	}
+	for id := range d.st.suppressed {
+		attacks[id] = d.latest(id)
+	}
 	return attacks
 }
 
@@ -77,33 +83,28 @@ func (d *decision) judge(o compare.Observation) {
 	id := o.Attack.ID
 	route, routed := d.cfg.route(o.Attack)
 	o.Routed = routed
-	first := d.st.lastGood.IsZero()
 	last, known := d.st.attacks.of(id), d.st.attacks[id] != nil
 	o.Muted = func() bool { return d.isMuted(o.Attack) }
 	kind, suppressed := compare.Event(last, known, o)
 	if suppressed { // its state stays as it was, so that no event is lost
-		d.out.suppressed[id] = true
+		d.suppressed[id] = true
 	}
 	pauses := kind == record.Grew && !last.Paused && o.Pauses(last)
-	tooEarly := (kind == record.WentQuiet || pauses) && !d.snap.covers(o.Attack.Last)
+	tooEarly := (kind == record.WentQuiet || pauses) && !d.covers(o.Attack.Last)
 	if tooEarly {
 		d.judgeAgain(id)
 	}
-	tooLate := !last.Notified && (first && o.Silent() || !known && d.overBefore(o))
+	// At the account's first start everything that went on got a card.
+	overBefore := !o.Attack.Last.IsZero() && d.st.firstStart.Sub(o.Attack.Last) >= d.cfg.Account.OngoingFor
+	tooLate := !last.Notified && (d.st.lastGood.IsZero() && o.Silent() || !known && overBefore)
 	if kind == "" || tooEarly || tooLate {
 		aged := !last.Notified && o.Attack.Last.Sub(last.Attack.Last) >= refreshAfter
 		if !known || aged || kind == "" && last.Rebuilt && !suppressed {
-			d.out.Attacks[id] = compare.After(last, o, "")
+			d.Attacks[id] = compare.After(last, o, "")
 		}
 		return
 	}
-	// What was going on before the first start mentions people only when it gets worse.
-	d.emit(finding{last: last, now: compare.After(last, o, kind), kind: kind, route: route, calm: first})
-}
-
-// overBefore reports whether an attack was over at the account's first start, when everything that went on got a card.
-func (d *decision) overBefore(o compare.Observation) bool {
-	return !o.Attack.Last.IsZero() && d.st.firstStart.Sub(o.Attack.Last) >= d.cfg.Account.OngoingFor
+	d.emit(last, compare.After(last, o, kind), kind, route)
 }
 
 // firstStart adds the one event of an account's first poll, of all that was found, also by the parts that were settled
@@ -118,42 +119,32 @@ func (d *decision) firstStart() {
 			facts.Grouped++
 		}
 	}
-	count := func(a *apiclient.Attack) {
-		if a.Incident() && !a.FalsePositive() && !a.Result() {
+	for _, known := range d.known() {
+		if a := known.attack; a.Incident() && !a.FalsePositive() && !a.Result() {
 			facts.Incidents++
 		}
 	}
-	for id, seen := range d.st.records {
-		if d.snap.records[id] == nil {
-			count(seen.attack)
-		}
-	}
-	for _, a := range d.snap.records {
-		count(a)
-	}
-	d.out.Events = append(d.out.Events, d.cfg.accountEvent(record.FirstStart, 0, d.snap.at, facts))
+	d.Events = append(d.Events, d.cfg.accountEvent(record.FirstStart, 0, d.at, facts))
 }
 
-// deletable are the records that left the lookback so long ago that they won't flicker at its edge any more. Left out
-// are those whose events a mute suppresses, and those with an event lately, as at the end of a long mute: people have
-// yet to be notified.
-func deletable(cfg *Config, st *state, snap snapshot, r result) (ids []string) {
-	d := &decision{cfg: cfg, st: st, snap: snap, out: r}
-	edge := snap.at.Add(-2 * cfg.Account.Lookback)
-	ids = d.deletableStorms(edge)
-	for id, seen := range st.records {
-		if r.suppressed[id] || snap.at.Sub(d.attack(id).ObservedAt) < keptAfterEvent {
-			continue
-		}
-		if a, read := snap.records[id]; read {
-			seen = &seenRecord{attack: a, at: snap.at}
-		}
-		last := seen.attack.Last
-		if last.IsZero() {
-			last = seen.at
-		}
-		if last.Before(edge) {
+// deletable are the records, and the storms that are over, that left the lookback so long ago that they won't flicker
+// at its edge any more. Left out are those whose events a mute suppresses, and those with an event lately, as at the end
+// of a long mute: people have yet to be notified.
+func (d *decision) deletable() (ids []string) {
+	edge := d.at.Add(-2 * d.cfg.Account.Lookback)
+	add := func(id string, last time.Time) {
+		if last.Before(edge) && d.at.Sub(d.state(id).ObservedAt) >= keptAfterEvent {
 			ids = append(ids, id)
+		}
+	}
+	for id, seen := range d.known() {
+		if !d.suppressed[id] {
+			add(id, cmp.Or(seen.attack.Last, seen.at))
+		}
+	}
+	for id := range d.st.storms {
+		if s := d.state(id); !storm.Active(*s, d.at) {
+			add(id, cmp.Or(s.Attack.Last, s.ObservedAt))
 		}
 	}
 	return ids

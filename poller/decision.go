@@ -15,32 +15,52 @@ import (
 // keptAfterEvent is how long an attack is stored after an event of it, however old it is.
 const keptAfterEvent = time.Hour
 
-// result is what follows from a snapshot: what is to be saved, and what only this process has to know.
-type result struct {
+// decision is what one snapshot means beside the state, which stays as it is until the decision is saved: what is to be
+// saved, and what only this process has to know.
+type decision struct {
 	record.PollUpdate
+	snapshot
+
+	cfg    *Config
+	st     *state
+	muted  func(apiclient.Attack) bool // asked only where there would be an event
+	causes []string                    // why the polls before failed, in words for people; none: they didn't
+
 	suppressed map[string]bool            // attack ids whose events a mute suppresses
 	stopped    map[string]*record.Stopped // by attack id
 	storms     storm.Batch
-	counted    bool            // Sources is what was counted with this snapshot, even if nil: nothing new
-	again      map[string]bool // ids of records that must be judged again with what the snapshot lacks
+	checkAt    map[string]time.Time // when to look at a storm again; zero: not before something changes
+	counted    bool                 // Sources is what was counted with this snapshot, even if nil: nothing new
+	again      map[string]bool      // ids of records that must be judged again with what the snapshot lacks
 }
 
-// decision is one comparison of a snapshot with the state. It changes neither.
-type decision struct {
-	cfg   *Config
-	st    *state
-	snap  snapshot
-	muted func(apiclient.Attack) bool // asked only where there would be an event
-	out   result
+// latest is a record as it was read last; nil: it has none, as a storm.
+func (d *decision) latest(id string) *apiclient.Attack {
+	if read := d.records[id]; read != nil {
+		return read
+	}
+	if seen := d.st.records[id]; seen != nil {
+		return seen.attack
+	}
+	return nil
 }
 
-// attack is the state of an attack or storm as this decision leaves it.
-func (d *decision) attack(id string) record.AttackState { return *d.state(id) }
+// known are all records, as they were read last.
+func (d *decision) known() map[string]seenRecord {
+	known := make(map[string]seenRecord, len(d.st.records))
+	for id, seen := range d.st.records {
+		known[id] = *seen
+	}
+	for id, a := range d.records {
+		known[id] = seenRecord{attack: a, at: d.at}
+	}
+	return known
+}
 
-// state is attack, without a copy of what is stored.
+// state is the state of an attack or storm as this decision leaves it, without a copy of what is stored.
 func (d *decision) state(id string) *record.AttackState {
-	if _, decided := d.out.Attacks[id]; decided {
-		s := d.out.Attacks[id] // declared here, or each call would take memory for one
+	if _, decided := d.Attacks[id]; decided {
+		s := d.Attacks[id] // declared here, or each call would take memory for one
 		return &s
 	}
 	if s := d.st.attacks[id]; s != nil {
@@ -52,13 +72,13 @@ func (d *decision) state(id string) *record.AttackState {
 // states are the states of all attacks and storms as this decision leaves them.
 func (d *decision) states() iter.Seq[*record.AttackState] {
 	return func(yield func(*record.AttackState) bool) {
-		for _, s := range d.out.Attacks {
+		for _, s := range d.Attacks {
 			if !yield(&s) {
 				return
 			}
 		}
 		for id, s := range d.st.attacks {
-			if _, decided := d.out.Attacks[id]; !decided && !yield(s) {
+			if _, decided := d.Attacks[id]; !decided && !yield(s) {
 				return
 			}
 		}
@@ -68,87 +88,78 @@ func (d *decision) states() iter.Seq[*record.AttackState] {
 func (d *decision) isMuted(a apiclient.Attack) bool { return !a.Incident() && d.muted(a) }
 
 // gap reports whether the account was not polled before this snapshot.
-func (d *decision) gap() bool { return d.st.gap(d.snap.at, d.cfg.Account.PollInterval) }
+func (d *decision) gap() bool { return d.st.gap(d.at, d.cfg.Account.PollInterval) }
 
 // judgeAgain has a record judged again, if it was read, though its bytes stay the same.
 func (d *decision) judgeAgain(id string) {
-	if _, read := d.snap.records[id]; read {
-		d.out.again[id] = true
+	if _, read := d.records[id]; read {
+		d.again[id] = true
 	}
 }
 
-// finding is that an attack, or a storm, is an event.
-type finding struct {
-	last, now record.AttackState
-	kind      record.EventKind
-	route     config.Route // that takes it
-	calm      bool         // it neither mentions nor pages people until it gets worse
-}
-
-// emit adds the event of a finding to the result, with whom it mentions.
-func (d *decision) emit(f finding) {
-	s, last, route, attackid := f.now, f.last, f.route, f.now.Attack.ID
-	if !last.Notified || f.kind == record.BecameIncident && route.Channel != "" {
+// emit adds the event that an attack or storm is, by its states before and now and the route that takes it, with whom
+// it mentions. What was going on before the first start mentions and pages people only when it gets worse.
+func (d *decision) emit(last, s record.AttackState, kind record.EventKind, route config.Route) {
+	id, calm := s.Attack.ID, d.st.lastGood.IsZero()
+	if !last.Notified || kind == record.BecameIncident && route.Channel != "" {
 		s.Channel = route.Channel // an incident may belong elsewhere than the attack did
 	}
-	if !f.calm && !last.Notified {
-		s.FoundAt = d.snap.at.UTC()
+	if !calm && !last.Notified {
+		s.FoundAt = d.at.UTC()
 	}
-	s, suppressed := f.mention(s, d.snap.at, d.cfg)
-	if !f.calm {
-		s.Pager = d.cfg.pagerAfter(last.Pager, f.kind, f.route, d.snap.at)
+	suppressed := d.mention(last, &s, kind, route)
+	if !calm {
+		s.Pager = d.cfg.pagerAfter(last.Pager, kind, route, d.at)
 	}
-	id := record.DeliveryID(d.cfg.Account.Name, attackid, f.kind, s.Revision)
+	delivery := record.DeliveryID(d.cfg.Account.Name, id, kind, s.Revision)
 	if !last.Notified {
-		id = record.CardDelivery(d.cfg.Account.Name, attackid)
+		delivery = record.CardDelivery(d.cfg.Account.Name, id)
 	}
-	d.out.Attacks[attackid] = s
-	if f.kind == record.Grew && s.Storm == nil && compare.Turns(last, s) {
-		d.out.Stale = append(d.out.Stale, attackid)
+	d.Attacks[id] = s
+	if kind == record.Grew && s.Storm == nil && compare.Turns(last, s) {
+		d.Stale = append(d.Stale, id)
 	}
-	d.out.Events = append(d.out.Events, record.Event{
-		ID: id, Account: d.cfg.Account.Name, Kind: f.kind, Channel: s.Channel, At: d.snap.at,
+	d.Events = append(d.Events, record.Event{
+		ID: delivery, Account: d.cfg.Account.Name, Kind: kind, Channel: s.Channel, At: d.at,
 		Payload: record.AttackChanged{Attack: s.Attack, Severity: s.Severity, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},
 	})
 }
 
 // mention adds to an attack's state whom its event mentions. suppressed reports that this event mentions no people: in
 // quiet hours, or because the last mention was a short while ago. An attack that becomes an incident always mentions.
-func (f finding) mention(s record.AttackState, at time.Time, cfg *Config) (mentioned record.AttackState, suppressed bool) {
-	begins, worse := !f.last.Notified, f.kind == record.BecameIncident || f.kind == record.Worsened || f.kind == record.Resumed
-	if f.route.Channel != "" && (begins || f.kind == record.BecameIncident) {
-		s.AckTimeout = f.route.AckTimeout
-		s.Mention, s.SuppressedMention = "", cmp.Or(f.route.Mention, s.Mention, s.SuppressedMention)
+func (d *decision) mention(last record.AttackState, s *record.AttackState, kind record.EventKind, route config.Route) (suppressed bool) {
+	incident := kind == record.BecameIncident
+	if route.Channel != "" && (!last.Notified || incident) {
+		s.AckTimeout = route.AckTimeout
+		s.Mention, s.SuppressedMention = "", cmp.Or(route.Mention, s.Mention, s.SuppressedMention)
 	}
-	if f.last.Rebuilt {
-		s.AckTimeout = cmp.Or(s.AckTimeout, f.route.AckTimeout)
+	if last.Rebuilt {
+		s.AckTimeout = cmp.Or(s.AckTimeout, route.AckTimeout)
 		if s.Mention == "" {
-			s.SuppressedMention = cmp.Or(s.SuppressedMention, f.route.Mention) // the card shows who was mentioned, and not whom to mention when it gets worse
+			s.SuppressedMention = cmp.Or(s.SuppressedMention, route.Mention) // the card shows who was mentioned, and not whom to mention when it gets worse
 		}
 	}
-	if f.calm || !begins && !worse {
-		return s, false
+	if d.st.lastGood.IsZero() || !compare.Mentions(kind) {
+		return false
 	}
 	s.Mention, s.SuppressedMention = cmp.Or(s.Mention, s.SuppressedMention), ""
-	if Suppresses(cfg.Account.Quiet, cfg.Zone, s.Attack, at) {
+	if s.Suppressed = false; Suppresses(d.cfg.Account.Quiet, d.cfg.Zone, s.Attack, d.at) {
 		s.Mention, s.SuppressedMention, s.Suppressed = "", s.Mention, s.Mention != ""
-		return s, true
+		return true
 	}
-	s.Suppressed = false
-	if f.kind != record.BecameIncident && worse && at.Sub(s.MentionedAt) < record.MentionEvery {
-		return s, true
+	if !incident && d.at.Sub(s.MentionedAt) < record.MentionEvery {
+		return true
 	}
-	s.MentionedAt = at
-	return s, false
+	s.MentionedAt = d.at
+	return false
 }
 
 // pagerAfter is an attack's pager after an event. What was going on before the first start has none, until it gets
 // worse or resumes.
 func (c *Config) pagerAfter(p *record.Pager, kind record.EventKind, route config.Route, now time.Time) *record.Pager {
 	worse := kind == record.BecameIncident || kind == record.Worsened
-	begins := kind == record.NewIncident || kind == record.NewAttack
 	switch {
-	case p == nil && route.Page != nil && (begins || worse || kind == record.Resumed):
+	case p == nil && route.Page != nil && compare.Mentions(kind):
 		return &record.Pager{Route: c.Account.MatchText(route.Match), After: route.Page.After, NotifiedAt: now}
 	case p == nil || !worse:
 		return p

@@ -8,8 +8,9 @@ import (
 
 // Compared is how many attacks a poll would compare now.
 func Compared(ctx context.Context, p *Poller) int {
-	snap, _ := p.newReader().read(ctx)
-	d := &decision{cfg: &p.cfg, st: p.st, snap: snap, muted: p.mutes(ctx)}
+	r := p.newReader()
+	_ = r.read(ctx)
+	d := &decision{snapshot: r.snapshot, cfg: &p.cfg, st: p.st, muted: p.mutes(ctx)}
 	return len(d.candidates())
 }
 

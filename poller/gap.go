@@ -17,38 +17,38 @@ const maxListed = 20
 // closeGap has the good poll that ends a monitoring gap notify of it. Attacks that are over and would get their first card now are listed there
 // instead; a snapshot of a part leaves them to the one of all.
 func (d *decision) closeGap() {
-	if d.snap.good && !d.st.outage.From.IsZero() {
-		d.out.Outage, d.out.Stale = &record.Outage{}, append(d.out.Stale, d.st.ongoing()...)
+	if d.good && !d.st.outage.From.IsZero() {
+		d.Outage, d.Stale = &record.Outage{}, append(d.Stale, d.st.ongoing()...)
 	}
 	if !d.gap() {
 		return
 	}
 	over := d.takeOver()
-	if !d.snap.good {
+	if !d.good {
 		return
 	}
-	facts := record.GapFacts{From: d.st.lastGood, To: d.snap.at, Why: d.outageCauses()}
-	d.out.Gap = &record.Outage{From: facts.From, Until: facts.To, Why: facts.Why}
+	facts := record.GapFacts{From: d.st.lastGood, To: d.at, Why: d.outageCauses()}
+	d.Gap = &record.Outage{From: facts.From, Until: facts.To, Why: facts.Why}
 	facts.Over, facts.OverCount = oldest(over), len(over)
 	began, grouped := d.beganSince(d.st.lastGood.Truncate(time.Second)) // the service counts whole seconds
 	facts.Began, facts.BeganCount, facts.Grouped = oldest(began), len(began), grouped
-	d.out.Events = append(d.out.Events, d.cfg.accountEvent(record.MonitoringGap, d.st.lastGood.UnixMilli(), d.snap.at, facts))
+	d.Events = append(d.Events, d.cfg.accountEvent(record.MonitoringGap, d.st.lastGood.UnixMilli(), d.at, facts))
 }
 
 // takeOver takes the events of the attacks out that the event of a gap lists, and returns these. Their states are saved with that event.
 func (d *decision) takeOver() (over []apiclient.Attack) {
-	d.out.Events = slices.DeleteFunc(d.out.Events, func(n record.Event) bool {
+	d.Events = slices.DeleteFunc(d.Events, func(n record.Event) bool {
 		if !d.listedByGap(n) {
 			return false
 		}
 		over = append(over, n.Attack())
-		if delete(d.out.Attacks, n.Attack().ID); !d.snap.good {
+		if delete(d.Attacks, n.Attack().ID); !d.good {
 			d.judgeAgain(n.Attack().ID)
 			return true
 		}
 		listed := d.st.attacks.of(n.Attack().ID)
 		listed.Attack, listed.ObservedAt, listed.Baseline = n.Attack(), n.At, compare.Raised(listed.Baseline, n.Attack(), record.NewAttack)
-		d.out.Attacks[n.Attack().ID] = listed
+		d.Attacks[n.Attack().ID] = listed
 		return true
 	})
 	return over
@@ -57,12 +57,12 @@ func (d *decision) takeOver() (over []apiclient.Attack) {
 // listedByGap reports whether the event of a gap lists an attack in place of a card: it is over, and never had an event.
 func (d *decision) listedByGap(n record.Event) bool {
 	c := n.Changed()
-	return n.Kind == record.NewAttack && c.Quiet && c.Storm == nil && !d.out.Attacks[c.Attack.ID].OwnCard && d.gap()
+	return n.Kind == record.NewAttack && c.Quiet && c.Storm == nil && !d.Attacks[c.Attack.ID].OwnCard && d.gap()
 }
 
 // outageCauses are the causes of the outage that ends, in words for people.
 func (d *decision) outageCauses() string {
-	causes := slices.DeleteFunc(slices.Clone(d.snap.causes), func(why string) bool { return why == d.st.outage.Why })
+	causes := slices.DeleteFunc(slices.Clone(d.causes), func(why string) bool { return why == d.st.outage.Why })
 	if d.st.outage.Why != "" {
 		causes = slices.Insert(causes, 0, d.st.outage.Why)
 	}
@@ -73,7 +73,7 @@ func (d *decision) outageCauses() string {
 // they began; and how many attacks of these show only in a storm's card.
 func (d *decision) beganSince(from time.Time) (began []apiclient.Attack, grouped int) {
 	for s := range d.states() {
-		now := s.FoundAt.Equal(d.snap.at)
+		now := s.FoundAt.Equal(d.at)
 		switch {
 		case !s.Notified || s.Storm != nil || !now && s.Attack.First.Before(from):
 		case s.Grouped():

@@ -73,8 +73,11 @@ func TestWhomEventsMention(t *testing.T) {
 	suppressed := record.AttackState{Notified: true, SuppressedMention: day, Suppressed: true}
 	calm := record.AttackState{Notified: true, SuppressedMention: day}
 	night := config.Quiet{Hours: "00:00-23:59"}
-	quiet := func(q config.Quiet) *Config { return &Config{Account: &config.Account{Quiet: q}} }
-	back, _ := finding{last: record.AttackState{Notified: true, Rebuilt: true}, kind: record.Grew, route: route}.mention(record.AttackState{Attack: sqli()}, noon, quiet(night))
+	by := func(q config.Quiet, lastGood time.Time) *decision {
+		return &decision{cfg: &Config{Account: &config.Account{Quiet: q}}, st: &state{lastGood: lastGood}, snapshot: snapshot{at: noon}}
+	}
+	back := record.AttackState{Attack: sqli()}
+	by(night, noon).mention(record.AttackState{Notified: true, Rebuilt: true}, &back, record.Grew, route)
 	require.Equal(t, route.AckTimeout, back.AckTimeout, "what its card doesn't carry is the route's")
 	for name, tt := range map[string]struct {
 		last  record.AttackState
@@ -108,9 +111,11 @@ func TestWhomEventsMention(t *testing.T) {
 		"worse, after a first start without mention": {last: calm, kind: record.Worsened, a: sqli(), whom: day, at: noon},
 		"of a rebuilt card no mention is known":      {last: record.AttackState{Notified: true, Rebuilt: true}, kind: record.Grew, route: route, a: sqli()},
 	} {
-		now := tt.last
-		now.Attack = tt.a
-		s, suppressed := finding{last: tt.last, kind: tt.kind, route: tt.route, calm: tt.first}.mention(now, noon, quiet(tt.quiet))
+		s, lastGood := tt.last, noon
+		if s.Attack = tt.a; tt.first {
+			lastGood = time.Time{}
+		}
+		suppressed := by(tt.quiet, lastGood).mention(tt.last, &s, tt.kind, tt.route)
 		require.Equal(t, tt.whom, s.Mention, name)
 		require.Equal(t, tt.suppressed, suppressed, name)
 		require.Equal(t, tt.night, s.Suppressed, name)

@@ -49,30 +49,31 @@ func (p *Poller) poll(ctx context.Context) error {
 	if err := p.load(ctx); err != nil {
 		return &storeError{fmt.Errorf("load state: %w", err)}
 	}
-	snap, readErr := p.newReader().read(ctx)
+	r := p.newReader()
+	readErr := r.read(ctx)
 	if broken := (*storeError)(nil); errors.As(readErr, &broken) {
 		return broken
 	}
-	nothing := len(snap.records) == 0 && snap.bytes == 0 // what came may be settled already, but what there is no room for is yet to go
+	nothing := len(r.records) == 0 && r.bytes == 0 // what came may be settled already, but what there is no room for is yet to go
 	if readErr != nil && (ctx.Err() != nil || nothing || p.st.lastGood.IsZero()) {
 		return readErr // a first start is notified of as a whole
 	}
-	res := decide(&p.cfg, p.st, snap, p.mutes(ctx))
-	if snap.good {
-		res.LastGood = snap.at
+	d := p.decide(ctx, r.snapshot)
+	if d.good {
+		d.LastGood = d.at
 	}
-	if snap.whole {
-		res.Delete = deletable(&p.cfg, p.st, snap, res)
+	if d.whole {
+		d.Delete = d.deletable()
 	}
-	more, edge := surplus(p.st, snap, p.cfg.Limits.Attacks)
-	res.Delete, res.Cap = append(res.Delete, more...), p.capAfter(snap, edge)
-	res.Sources, res.counted = countSources(p.st, snap)
-	if err := p.settle(ctx, snap, &res); err != nil {
+	more, edge := d.surplus()
+	d.Delete, d.Cap = append(d.Delete, more...), d.capAfter(edge)
+	d.Sources, d.counted = d.countSources()
+	if err := p.settle(ctx, d); err != nil {
 		return err
 	}
-	if snap.good {
+	if d.good {
 		p.mu.Lock()
-		p.health.LastGood = snap.at
+		p.health.LastGood = d.at
 		p.mu.Unlock()
 	}
 	return readErr
@@ -96,37 +97,28 @@ func (p *Poller) load(ctx context.Context) error {
 
 // newReader is a reader of a poll that begins now.
 func (p *Poller) newReader() *reader {
-	begin := time.Now()
-	r := &reader{cfg: &p.cfg, st: p.st, settleEarly: p.settleEarly, snap: snapshot{
-		begin: begin, at: p.cfg.Clock.Now(), records: map[string]*apiclient.Attack{}, sums: map[string]uint64{}, tries: map[netip.Addr]time.Time{},
-		causes: slices.Clone(p.causes),
+	now := p.cfg.Clock.Now()
+	return &reader{p, snapshot{
+		begin: time.Now(), at: now, from: now.Add(-p.cfg.Account.Lookback),
+		records: map[string]*apiclient.Attack{}, sums: map[string]uint64{}, tries: map[netip.Addr]time.Time{},
 	}}
-	return r
 }
 
-// settleEarly settles what a poll has read before it reads on, and returns the ids of those records that must be judged
-// again.
-func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (again map[string]bool, err error) {
-	snap.early = true
-	res := decide(&p.cfg, p.st, snap, p.mutes(ctx))
-	return res.again, p.settle(ctx, snap, &res)
-}
-
-// settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.
-func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
-	p.judge(ctx, snap, res)
-	res.Evidence = evidence(p.st, snap, res)
-	if err := p.save(ctx, res.PollUpdate); err != nil {
+// settle completes a decision with its evidence, saves it, takes it over, and wakes the notifier for its events.
+func (p *Poller) settle(ctx context.Context, d *decision) error {
+	p.judge(ctx, d)
+	d.Evidence = d.evidence()
+	if err := p.save(ctx, d.PollUpdate); err != nil {
 		p.loaded = false
 		return &storeError{fmt.Errorf("save state: %w", err)}
 	}
 	p.mu.Lock()
-	p.st.apply(snap, *res)
+	p.st.apply(d)
 	p.mu.Unlock()
-	if len(res.Events) > 0 {
-		p.cfg.Notifier.Notify(p.cfg.Account.Name, res.Events)
+	if len(d.Events) > 0 {
+		p.cfg.Notifier.Notify(p.cfg.Account.Name, d.Events)
 	}
-	if len(res.Judged) > 0 {
+	if len(d.Judged) > 0 {
 		p.cfg.Notifier.Redraw(p.cfg.Account.Name)
 	}
 	return nil
@@ -149,22 +141,23 @@ func (p *Poller) save(ctx context.Context, u record.PollUpdate) error {
 
 // judge notes what changed, and after a complete poll has all that is in force judged: wafbot's changes by what came
 // since the last judged poll, and attacks that have a new decision or whose sources an edited list names.
-func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
-	c, d := &p.st.changes, decision{st: p.st, out: *res}
-	for _, id := range snap.changed {
-		c.note(id, p.st.records[id])
-	}
-	for id := range res.Attacks {
-		c.decided[id] = true
-	}
-	if !snap.good {
+func (p *Poller) judge(ctx context.Context, d *decision) {
+	if p.cfg.Judge == nil {
 		return
 	}
-	poll, found := p.toJudge(snap, d), record.Judged{}
+	c := &p.st.changes
+	for _, id := range d.changed {
+		c.note(id, p.st.records[id])
+	}
+	for id := range d.Attacks {
+		c.decided[id] = true
+	}
+	if !d.good {
+		return
+	}
+	poll, found := p.toJudge(d), record.Judged{}
 	err := delay.Try(p.cfg.Log, "judging mitigations", func() (err error) {
-		if p.cfg.Judge != nil {
-			found, err = p.cfg.Judge(ctx, poll)
-		}
+		found, err = p.cfg.Judge(ctx, poll)
 		return err
 	})
 	if err != nil {
@@ -172,15 +165,15 @@ func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
 		return
 	}
 	for id, others := range found.Others {
-		s := d.attack(id)
+		s := *d.state(id)
 		s.Others = others
-		res.Attacks[id] = s
+		d.Attacks[id] = s
 	}
-	res.Judged, res.Events, res.Stale = found.Changes, append(res.Events, found.Events...), append(res.Stale, found.Stale...)
+	d.Judged, d.Events, d.Stale = found.Changes, append(d.Events, found.Events...), append(d.Stale, found.Stale...)
 	c.listed = poll.ListsReadAt
 	c.before = map[string]*apiclient.Attack{} // one that was cleared takes as much memory as before
-	if c.whole = c.whole || snap.whole; c.whole {
-		c.last = snap.at
+	if c.whole = c.whole || d.whole; c.whole {
+		c.last = d.at
 	}
 	maps.DeleteFunc(c.decided, func(id string, _ bool) bool {
 		pending := func(m record.Mitigation) bool { return m.Finding == record.NotYet }
@@ -189,27 +182,24 @@ func (p *Poller) judge(ctx context.Context, snap snapshot, res *result) {
 }
 
 // toJudge is the poll as the judge gets it.
-func (p *Poller) toJudge(snap snapshot, d decision) record.Poll {
+func (p *Poller) toJudge(d *decision) record.Poll {
 	c, settings := &p.st.changes, p.Settings()
 	poll := record.Poll{
-		Decided: c.decided, At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before)),
+		Decided: c.decided, At: d.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before)),
 		Entries: settings.Entries, Rules: settings.Rules, ListsReadAt: settings.At,
 	}
 	for id, before := range c.before {
-		now := snap.records[id]
-		if known := p.st.records[id]; now == nil && known != nil {
-			now = known.attack
-		}
-		if now != nil {
+		if now := d.latest(id); now != nil {
 			poll.Changes = append(poll.Changes, record.AttackDelta{Before: before, Now: now})
 		}
 	}
-	ids := slices.Collect(maps.Keys(c.decided))
+	ids := maps.Clone(c.decided)
 	if settings.At.After(c.listed) {
-		ids = append(ids, p.st.ongoing()...)
+		for _, id := range p.st.ongoing() {
+			ids[id] = true
+		}
 	}
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if s := d.state(id); s.Notified && !s.Grouped() {
 			poll.Attacks = append(poll.Attacks, s)
 		}
@@ -219,19 +209,17 @@ func (p *Poller) toJudge(snap snapshot, d decision) record.Poll {
 
 // mutes reads once what is muted, when decide first needs it. Most polls find no event.
 func (p *Poller) mutes(ctx context.Context) func(apiclient.Attack) bool {
-	muted := sync.OnceValue(func() func(apiclient.Attack) bool { return p.muted(ctx) })
-	return func(a apiclient.Attack) bool { return muted()(a) }
-}
-
-func (p *Poller) muted(ctx context.Context) func(apiclient.Attack) bool {
-	if p.cfg.Preferences != nil {
-		muted, err := p.cfg.Preferences.Muted(ctx, p.cfg.Account.Name)
-		if err == nil {
-			return muted
+	muted := sync.OnceValue(func() func(apiclient.Attack) bool {
+		if p.cfg.Preferences != nil {
+			muted, err := p.cfg.Preferences.Muted(ctx, p.cfg.Account.Name)
+			if err == nil {
+				return muted
+			}
+			p.cfg.Log.Warn("read mutes: nothing is muted in this poll", "err", err) // too many notifications are better than too few
 		}
-		p.cfg.Log.Warn("read mutes: nothing is muted in this poll", "err", err) // too many notifications are better than too few
-	}
-	return func(apiclient.Attack) bool { return false }
+		return func(apiclient.Attack) bool { return false }
+	})
+	return func(a apiclient.Attack) bool { return muted()(a) }
 }
 
 // noteHealth notes how a poll went that began then. It logs each cause of an outage once.
@@ -277,12 +265,9 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 	if !p.st.outage.From.IsZero() || p.failures < outageFailures || time.Since(p.failing) < least {
 		return
 	}
-	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Fix: fix(kind)}
-	if !p.st.lastGood.IsZero() {
-		facts.LastGood = p.st.lastGood
-	}
+	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Fix: fix(kind), LastGood: p.st.lastGood}
 	events := []record.Event{p.cfg.accountEvent(record.APIUnreachable, h.Since.UnixMilli(), p.cfg.Clock.Now().UTC(), facts)}
-	p.alarm(ctx, record.PollUpdate{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events})
+	p.alarm(ctx, record.PollUpdate{Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events})
 }
 
 // notifyForeign notifies once a day that any answer held records of other clients.
@@ -295,7 +280,7 @@ func (p *Poller) notifyForeign(ctx context.Context) {
 	p.foreign = n
 	if day := now.Unix() / (24 * 60 * 60); day != p.alarmed {
 		e := p.cfg.accountEvent(record.ForeignRecords, day, now, record.ForeignFacts{Records: n})
-		if p.alarm(ctx, record.PollUpdate{LastGood: p.st.lastGood, Events: []record.Event{e}}) {
+		if p.alarm(ctx, record.PollUpdate{Events: []record.Event{e}}) {
 			p.alarmed = day
 		}
 	}
@@ -303,6 +288,7 @@ func (p *Poller) notifyForeign(ctx context.Context) {
 
 // alarm saves events of the account as a whole and has people notified, and reports whether it could.
 func (p *Poller) alarm(ctx context.Context, u record.PollUpdate) bool {
+	u.LastGood = p.st.lastGood
 	if err := p.save(ctx, u); err != nil {
 		p.loaded = false
 		p.cfg.Log.Error("what is wrong can't be saved yet, so no one is notified", "err", err)

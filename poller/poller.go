@@ -19,9 +19,9 @@ import (
 
 // Poller polls one account. Poll and Run must not run at the same time; all else may.
 type Poller struct {
-	cfg    Config
-	mirror *mirror
-	first  chan struct{} // closed once Run has tried a poll
+	cfg   Config
+	asks  chan struct{} // for a reading of lists and rules
+	first chan struct{} // closed once Run has tried a poll
 
 	loaded   bool      // st is what the store holds. It and the next four are Poll's alone
 	failures int       // of the service, in this outage
@@ -30,9 +30,10 @@ type Poller struct {
 	foreign  int64     // records of other clients that are logged
 	alarmed  int64     // the day on which people were notified of some
 
-	mu     sync.Mutex // held while the fields below are written, and where another goroutine than Poll's reads them
-	st     *state
-	health Health
+	mu       sync.Mutex // held while the fields below are written, and where another goroutine than Poll's reads them
+	st       *state
+	health   Health
+	settings Settings
 }
 
 // New makes a poller, which does nothing yet.
@@ -43,7 +44,7 @@ func New(cfg Config) *Poller {
 		cfg.Clock = clock.New().Service(cfg.Account.Name)
 	}
 	cfg.routes = cfg.Account.InForce()
-	return &Poller{cfg: cfg, mirror: newMirror(&cfg), first: make(chan struct{}), st: newState(cfg.Account.OngoingFor)}
+	return &Poller{cfg: cfg, asks: make(chan struct{}, 1), first: make(chan struct{}), st: newState(cfg.Account.OngoingFor)}
 }
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the
@@ -53,17 +54,17 @@ func (p *Poller) Run(ctx context.Context) error {
 	defer p.reset()
 	var beside sync.WaitGroup // so that neither delays a poll
 	beside.Go(func() {
-		_ = delay.Again(ctx, p.cfg.Log, "lists and rules", func() error { p.mirror.run(ctx); return nil })
+		_ = delay.Again(ctx, p.cfg.Log, "lists and rules", func() error { p.mirror(ctx); return nil })
 	})
 	defer beside.Wait()
 	failures := 0
-	for {
-		if err := p.Poll(ctx); err != nil {
-			failures++
-		} else {
+	for first := true; ; first = false {
+		if failures++; p.Poll(ctx) == nil {
 			failures = 0
 		}
-		p.tried()
+		if first {
+			close(p.first)
+		}
 		if delay.Sleep(ctx, p.pause(failures)) != nil {
 			return nil
 		}
@@ -77,23 +78,12 @@ func (p *Poller) Tried() <-chan struct{} {
 	return p.first
 }
 
-func (p *Poller) tried() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	select {
-	case <-p.first:
-	default:
-		close(p.first)
-	}
-}
-
 // reset drops what is known of the account: another replica may poll it next, and change what the store holds.
 func (p *Poller) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loaded, p.st, p.health, p.failures, p.causes = false, newState(p.cfg.Account.OngoingFor), Health{}, 0, nil
+	p.loaded, p.st, p.health, p.settings, p.failures, p.causes = false, newState(p.cfg.Account.OngoingFor), Health{}, Settings{}, 0, nil
 	p.first = make(chan struct{})
-	p.mirror.reset()
 }
 
 // pause is the time to the next poll. Its jitter keeps the accounts of one process from polling in step.
@@ -138,15 +128,16 @@ func (p *Poller) Health() Health {
 }
 
 // Settings returns what is in force at the service, which must not be changed.
-func (p *Poller) Settings() Settings { return p.mirror.get() }
+func (p *Poller) Settings() Settings {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.settings
+}
 
 // RefreshSettings has the settings read again as soon as Run can, as after a change. It never blocks.
-func (p *Poller) RefreshSettings() { ask(p.mirror.asks) }
-
-// ask asks for something, unless it is asked for already.
-func ask(c chan<- struct{}) {
+func (p *Poller) RefreshSettings() {
 	select {
-	case c <- struct{}{}:
-	default:
+	case p.asks <- struct{}{}:
+	default: // it is asked for already
 	}
 }

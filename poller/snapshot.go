@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"maps"
 	"net/netip"
 	"time"
 
@@ -33,20 +32,12 @@ type snapshot struct {
 	reached   time.Time                    // no record with a later hit was left out
 	whole     bool                         // no record that is watched was left out
 	incidents bool                         // no incident was left out
-	causes    []string                     // why the polls before it failed, in words for people; none: they didn't
 	early     bool                         // the poll reads on
 	good      bool                         // the poll has read all that it wanted
-	foreign   error                        // records of another client came in place of what may be the account's; nil: none did
-}
-
-// settled drops the records, but those that must be judged again.
-func (s *snapshot) settled(again map[string]bool) {
-	s.same, s.changed = nil, nil
-	maps.DeleteFunc(s.records, func(id string, _ *apiclient.Attack) bool { return !again[id] })
-	maps.DeleteFunc(s.sums, func(id string, _ uint64) bool { return !again[id] })
+	mixed     error                        // records of another client came in place of what may be the account's; nil: none did
 }
 
 // covers reports whether a hit later than last would have been seen.
 func (s *snapshot) covers(last time.Time) bool {
-	return s.foreign == nil && (s.whole && s.capped == "" || !s.reached.IsZero() && !last.Before(s.reached))
+	return s.mixed == nil && (s.whole && s.capped == "" || !s.reached.IsZero() && !last.Before(s.reached))
 }

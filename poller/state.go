@@ -27,14 +27,13 @@ type state struct {
 
 	// As this process read or found it.
 	records     map[string]*seenRecord     // every record as it was last read, results of mitigations too
-	plain       int                        // how many of them are no incidents
 	bySum       map[uint64]*seenRecord     // those of them that need not be read again as long as their bytes are the same
 	stopped     map[string]*record.Stopped // tries of attacks that were stopped, by attack id, where no event has stored them yet
 	lastTries   map[netip.Addr]time.Time   // the last try of each source that is denied or patched, on the service's clock
-	storms      map[string]*grouping       // by the storm's id
+	storms      map[string]time.Time       // when to look at each storm again, by its id, on the service's clock; zero: not before something changes
 	arrivals    storm.Arrivals             // of the last while
 	suppressed  map[string]bool            // attack ids whose events mutes suppressed in the last poll; after a start everything is read again
-	agenda      agenda                     // of the attacks that time alone can make events
+	agenda      map[string]time.Time       // from when on attacks must be compared although they were not read, by id
 	sources     sourceCount                // in how many attacks each source is
 	changes     changeLog                  // that Config.Judge has yet to learn of
 	sweepAt     time.Time                  // when everything is to be read again, on this machine's clock
@@ -52,28 +51,12 @@ func (s attackStates) of(id string) record.AttackState {
 	return record.AttackState{}
 }
 
-// put takes the state of an attack over. The record as it was read is held in memory once if that is the one in the
-// state.
-func (st *state) put(id string, s record.AttackState) {
-	st.attacks[id] = &s
-	if seen := st.records[id]; seen != nil && seen.attack.Equal(s.Attack) {
-		seen.attack = &s.Attack
-	}
-}
-
 // seenRecord is a record as it was read. Nothing but at changes, and where attack is held.
 type seenRecord struct {
 	attack *apiclient.Attack
 	at     time.Time // when it was last read, or found unchanged, on the service's clock
 	stored bool      // it is from the store, and was not read since the start
 	sum    uint64    // of its bytes, if it is in state.bySum; else 0
-}
-
-// grouping is what is known of a storm between polls.
-type grouping struct {
-	members map[string]bool // ids of the attacks that it groups
-	waits   bool            // its figures are no event yet, or may be wrong
-	until   time.Time       // when to look at them again, on the service's clock
 }
 
 // sourceCount is in how many attacks each source was when they were last counted.
@@ -97,7 +80,7 @@ func newState(ongoingFor time.Duration) *state {
 	return &state{
 		ongoingFor: ongoingFor, attacks: attackStates{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},
 		lastTries: map[netip.Addr]time.Time{}, stopped: map[string]*record.Stopped{},
-		storms: map[string]*grouping{}, suppressed: map[string]bool{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
+		storms: map[string]time.Time{}, suppressed: map[string]bool{}, agenda: map[string]time.Time{},
 		changes: changeLog{before: map[string]*apiclient.Attack{}, decided: map[string]bool{}},
 	}
 }
@@ -114,33 +97,20 @@ func (st *state) loaded(stored record.PollState) *state {
 		if len(s.Others) > 0 {
 			next.changes.decided[id] = true
 		}
-		if next.attacks[id] = &s; s.Storm == nil {
-			next.see(id, &seenRecord{attack: &s.Attack, at: s.ObservedAt, stored: true}, false)
-			if st.suppressed[id] { // of others, that a flood pushed out, there is no record
-				next.suppressed[id] = true
-			}
+		if next.attacks[id] = &s; s.Storm != nil {
+			next.storms[id] = s.ObservedAt // perhaps a poll was saved in part
+			continue
+		}
+		next.see(id, &seenRecord{attack: &s.Attack, at: s.ObservedAt, stored: true}, false)
+		if st.suppressed[id] { // of others, that a flood pushed out, there is no record
+			next.suppressed[id] = true
 		}
 	}
-	next.loadStorms()
 	for id := range next.attacks {
 		next.plan(id)
 	}
 	next.sources.stale = true
 	return next
-}
-
-// loadStorms puts together which attacks each stored storm groups.
-func (st *state) loadStorms() {
-	for id, s := range st.attacks {
-		if s.Storm != nil {
-			st.storms[id] = &grouping{members: map[string]bool{}, waits: true} // perhaps a poll was saved in part
-		}
-	}
-	for id, s := range st.attacks {
-		if g := st.storms[s.StormID]; g != nil {
-			g.members[id] = true
-		}
-	}
 }
 
 // plan puts an attack with a card on the agenda for the time from which it can be an event without being read: for its
@@ -154,22 +124,20 @@ func (st *state) plan(id string) {
 		return // each poll looks at it
 	}
 	a := *st.records[id].attack
+	delete(st.agenda, id)
 	switch {
 	case !s.Notified || s.Rebuilt || a.Result() || a.FalsePositive(): // of one that was rebuilt from its card nothing is known yet
-		st.agenda.drop(id)
 	case compare.Differs(s.Attack, a) || !s.Quiet && st.stoppedOf(id).Last().After(s.Stopped.Last()):
-		st.agenda.put(id, s.ObservedAt)
+		st.agenda[id] = s.ObservedAt
 	case !s.Quiet && !a.Last.IsZero():
 		at := a.Last.Add(st.ongoingFor)
-		if pause := s.ObservedAt.Add(compare.RedrawAfter); compare.ShowsHits(s) && pause.Before(at) {
-			at = pause
+		if compare.ShowsHits(s) {
+			at = record.Earlier(s.ObservedAt.Add(compare.RedrawAfter), at)
 		}
-		if pause := compare.PausesAt(s, a, st.ongoingFor); !s.Paused && !pause.IsZero() && pause.Before(at) {
-			at = pause
+		if !s.Paused {
+			at = record.Earlier(compare.PausesAt(s, a, st.ongoingFor), at)
 		}
-		st.agenda.put(id, at)
-	default:
-		st.agenda.drop(id)
+		st.agenda[id] = at
 	}
 }
 
@@ -182,19 +150,7 @@ func (st *state) observe(a apiclient.Attack, at time.Time, tries map[netip.Addr]
 // stillTrying reports whether a denied source tried lately.
 func (st *state) stillTrying(source netip.Addr, at time.Time, tries map[netip.Addr]time.Time) bool {
 	source = source.Unmap()
-	last := st.lastTries[source]
-	if newer := tries[source]; newer.After(last) {
-		last = newer
-	}
-	return at.Sub(last) < st.ongoingFor
-}
-
-// onlyTrying reports whether an attack would be silent if no denied source of it were still trying.
-func (st *state) onlyTrying(a apiclient.Attack, at time.Time, tries map[netip.Addr]time.Time) bool {
-	o := st.observe(a, at, tries)
-	trying := o.StillTrying
-	o.StillTrying = false
-	return trying && o.Silent()
+	return at.Sub(record.Later(st.lastTries[source], tries[source])) < st.ongoingFor
 }
 
 // ongoing are the attacks and storms whose cards say whether their figures can be refreshed.
@@ -207,39 +163,16 @@ func (st *state) ongoing() (ids []string) {
 	return ids
 }
 
-// goesOn reports whether an attack, or one of a storm's, goes on whose id is meant.
+// goesOn reports whether an attack, or one that a storm groups, goes on whose id, or the storm's, is meant.
 func (st *state) goesOn(meant func(attackid string) bool, now time.Time) bool {
 	for id, seen := range st.records {
-		if a := seen.attack; meant(id) && !a.FalsePositive() && !a.Result() && !st.observe(*a, now, nil).Silent() {
-			return true
-		}
-	}
-	for id, g := range st.storms {
-		if meant(id) && st.stormGoesOn(g, now) {
-			return true
-		}
-	}
-	return false
-}
-
-// stormGoesOn reports whether an attack of a storm goes on.
-func (st *state) stormGoesOn(g *grouping, now time.Time) bool {
-	for id := range g.members {
-		seen := st.records[id]
-		if seen != nil && st.attacks.of(id).Grouped() && !seen.attack.FalsePositive() && !st.observe(*seen.attack, now, nil).Silent() {
+		s := st.attacks.of(id)
+		goesOn := !seen.attack.FalsePositive() && !seen.attack.Result() && !st.observe(*seen.attack, now, nil).Silent()
+		if goesOn && (meant(id) || s.Grouped() && meant(s.StormID)) {
 			return true
 		}
 	}
 	return false
-}
-
-// stormStates are all storms as they are stored, by id.
-func (st *state) stormStates() map[string]record.AttackState {
-	all := make(map[string]record.AttackState, len(st.storms))
-	for id := range st.storms {
-		all[id] = st.attacks.of(id)
-	}
-	return all
 }
 
 // gap reports whether the account was not polled between the last good poll and this time.

@@ -26,21 +26,17 @@ type results struct {
 // that go on, and of which there are more than are known.
 func (d *decision) stops() map[string]*record.Stopped {
 	r := results{bySource: map[netip.Addr][]denial{}}
-	for _, id := range d.snap.changed {
-		r.add(d.snap.records[id], d.st.records[id])
+	for _, id := range d.changed {
+		r.add(d.records[id], d.st.records[id])
 	}
 	if len(r.bySource)+len(r.patches) == 0 {
 		return nil
 	}
 	all := map[string]*record.Stopped{}
 	for _, id := range d.st.ongoing() {
-		seen := d.st.records[id]
-		if seen == nil {
+		attack, before := d.latest(id), d.st.stoppedOf(id)
+		if attack == nil {
 			continue // it is a storm
-		}
-		attack, before := seen.attack, d.st.stoppedOf(id)
-		if read := d.snap.records[id]; read != nil {
-			attack = read
 		}
 		if now := r.noted(before, *attack); now.Last().After(before.Last()) || now.Tries() > before.Tries() {
 			all[id] = now
@@ -116,17 +112,4 @@ func (st *state) stoppedOf(id string) *record.Stopped {
 		return s
 	}
 	return st.attacks.of(id).Stopped
-}
-
-// applyStopped takes over what was seen stopped, until it is stored with an event.
-func (st *state) applyStopped(r result) {
-	maps.Copy(st.stopped, r.stopped)
-	for id, s := range r.Attacks {
-		if !s.Stopped.Last().Before(st.stopped[id].Last()) || s.Quiet {
-			delete(st.stopped, id)
-		}
-	}
-	for _, id := range r.Delete {
-		delete(st.stopped, id)
-	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -22,7 +22,7 @@ func result(typ string, app int) func(*attackRecord) {
 }
 
 // says is what the card of x:1 says where others deny a country.
-func (a *account) says(denied string) headline.State {
+func (a *account) says(denied string) words.State {
 	s := a.store.state[a.name].Attacks["x:1"]
 	entry := apiclient.IPRule{ID: 1, List: apiclient.ListDeny, Kind: apiclient.KindCountry, Values: []string{denied}, Apps: []int{apiclient.AllApps}, Created: noon.Add(time.Minute)}
 	var stopped record.Stopped
@@ -35,7 +35,7 @@ func (a *account) says(denied string) headline.State {
 		Entries: []apiclient.IPRule{entry}, Now: a.now(), ListsReadAt: a.now(),
 	}
 	now.Others = efficacy.Others(now, 0)
-	return headline.Of(now).State
+	return efficacy.Headline(now).State
 }
 
 // An admin denies a country in the service's console. wafbot made no change, and the card follows what is observed all
@@ -45,14 +45,14 @@ func TestACountryThatOthersDeny(t *testing.T) {
 	a, p := watching(t)
 	a.add("x:1", 0)
 	require.Equal(t, []string{"new attack x:1"}, polls(t, a, p, 0))
-	require.Equal(t, headline.NotBlocked, a.says("FR"))
+	require.Equal(t, words.NotBlocked, a.says("FR"))
 
 	a.at(2 * time.Minute)
 	a.add("denied:1", 0, result(apiclient.TypeBlockedSource, 4))
 	a.add("elsewhere:1", 0, result(apiclient.TypeBlockedSource, 5), func(r *attackRecord) { r.hits = 999 })
 	require.Equal(t, []string{"grew x:1"}, polls(t, a, p, 2*time.Minute), "the first try that was stopped is shown at once")
-	require.Equal(t, headline.PartlyBlocked, a.says("FR"), "it works, and it is too early to say that all is stopped")
-	require.Equal(t, headline.NotBlocked, a.says("DE"))
+	require.Equal(t, words.PartlyBlocked, a.says("FR"), "it works, and it is too early to say that all is stopped")
+	require.Equal(t, words.NotBlocked, a.says("DE"))
 	source := netip.MustParseAddr("203.0.113.7")
 	require.Equal(t, int64(10), a.store.state[a.name].Attacks["x:1"].Stopped.Sources[source].N, "those of another application are not counted")
 
@@ -61,8 +61,8 @@ func TestACountryThatOthersDeny(t *testing.T) {
 	hit(a, "denied:1", 4*time.Minute, 40)
 	require.Equal(t, []string{"grew x:1"}, polls(t, a, p, 4*time.Minute))
 	require.Equal(t, []string{"grew x:1"}, polls(t, a, p, 7*time.Minute), "nothing is seen getting through")
-	require.Equal(t, headline.Mitigated, a.says("FR"))
-	require.Equal(t, headline.Quiet, a.says("DE"), "its silence has another cause, as far as is known")
+	require.Equal(t, words.Mitigated, a.says("FR"))
+	require.Equal(t, words.Quiet, a.says("DE"), "its silence has another cause, as far as is known")
 
 	p = a.start() // another replica
 	require.Empty(t, polls(t, a, p, 7*time.Minute))
@@ -70,9 +70,9 @@ func TestACountryThatOthersDeny(t *testing.T) {
 	hit(a, "denied:1", 14*time.Minute, 60)
 	require.Equal(t, []string{"grew x:1"}, polls(t, a, p, 14*time.Minute))
 	require.Empty(t, polls(t, a, p, 16*time.Minute), "it isn't over while tries are stopped")
-	require.Equal(t, headline.Mitigated, a.says("FR"))
+	require.Equal(t, words.Mitigated, a.says("FR"))
 	require.Contains(t, append(polls(t, a, p, 29*time.Minute), polls(t, a, p, 30*time.Minute)...), "quiet x:1")
-	require.Equal(t, headline.Ended, a.says("FR"))
+	require.Equal(t, words.Ended, a.says("FR"))
 }
 
 // A virtual patch that others made stops tries at the attack's place; its records name no source of it.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -17,7 +17,8 @@ import (
 // FirstStart is the message after an account's first poll.
 func FirstStart(a *config.Account, first record.FirstStartFacts, p policy.Policy, whoMay text.Text) Message {
 	lines := []text.Text{
-		text.Lead("wafbot watches "+a.Name, " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.Duration(a.Lookback)),
+		text.Newf("*wafbot watches %v* from now on. %v, %v%v in the last %v",
+			a.Name, goingOn(first), first.Incidents, text.Plural(int64(first.Incidents), " incident"), text.Duration(a.Lookback)),
 		text.New("It is ", p.Describe()),
 		text.New("Who may act: ", whoMay),
 	}
@@ -47,16 +48,17 @@ func goingOn(first record.FirstStartFacts) string {
 // Unreachable says that the WAF API can't be read, why, and how to fix it.
 func Unreachable(a *config.Account, f record.UnreachableFacts) Message {
 	lines := []text.Text{
-		text.Lead("WAF API unreachable: wafbot can't see "+a.Name, " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
+		text.Newf("*WAF API unreachable: wafbot can't see %v* since %v: %v. *Attacks may go on unseen*",
+			a.Name, f.From, f.Why),
 	}
 	if f.Fix != "" {
 		lines = append(lines, text.New("To fix it: ", f.Fix))
 	}
 	again := text.New("It keeps trying, and says here when the API answers again")
 	if f.LastGood.IsZero() {
-		again = text.New(again, ". It never could so far")
+		again.Addf(". It never could so far")
 	} else {
-		again = text.New(again, ". Last good poll: ", f.LastGood)
+		again.Addf(". Last good poll: %v", f.LastGood)
 	}
 	notice := fmt.Sprintf("WAF API unreachable: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.From), f.Why)
 	return notified(notice, mentioning(append(lines, again), a.Ops()))
@@ -68,15 +70,16 @@ func MonitoringGap(a *config.Account, f record.GapFacts, now time.Time) Message 
 	if f.Why != "" {
 		what, why, over = "wafbot couldn't see "+a.Name, ": "+f.Why, ". It sees again"
 	}
-	lines := []text.Text{text.Lead(what, " from ", f.From, " to ", f.To, " (", text.Duration(long), ")", why, over)}
+	lines := []text.Text{text.Newf("*%v* from %v to %v (%v)%v%v", what, f.From, f.To, text.Duration(long), why, over)}
 	if long > a.Lookback {
-		lines = append(lines, text.New("What was over before ", f.To.Add(-a.Lookback), " is not known: wafbot reads the last ", text.Duration(a.Lookback)))
+		lines = append(lines, text.Newf("What was over before %v is not known: wafbot reads the last %v",
+			f.To.Add(-a.Lookback), text.Duration(a.Lookback)))
 	}
 	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount)...)
 	grouped := ""
 	if f.Grouped > 0 {
 		grouped = fmt.Sprintf("%d in a storm's card, ", f.Grouped)
-		lines = append(lines, text.Lead("Began meanwhile, and grouped in a storm's card", ": ", f.Grouped))
+		lines = append(lines, text.Newf("*Began meanwhile, and grouped in a storm's card*: %v", f.Grouped))
 	}
 	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount)...)
 	notice := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.Duration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
@@ -99,11 +102,11 @@ func gapLines(a *config.Account, title string, first []apiclient.Attack, count i
 		if attack.Incident() {
 			kind = "INCIDENT "
 		}
-		lines = append(lines, text.New("• ", text.Code(record.AttackID(a.Name, attack.ID)), " ", kind, typeName(attack, maxNoticeName), " on ", a.AppName(attack.App), ", ", describe.StatusName(attack), ", ",
-			describe.Figure(attack.Hits, "hit"), ", ", timeOr(attack.First), " to ", timeOr(attack.Last), ": ", text.Code(describe.Where(attack))))
+		lines = append(lines, text.Newf("• `%v` %v%v on %v, %v, %v, %v to %v: `%v`",
+			record.AttackID(a.Name, attack.ID), kind, typeName(attack, maxNoticeName), a.AppName(attack.App), words.StatusName(attack), words.Figure(attack.Hits, "hit"), timeOr(attack.First), timeOr(attack.Last), words.Where(attack)))
 	}
 	if more := count - len(first); more > 0 {
-		lines = append(lines, text.New("… and ", more, " more"))
+		lines = append(lines, text.Newf("… and %v more", more))
 	}
 	return lines
 }
@@ -119,9 +122,9 @@ func timeOr(t time.Time) any {
 func PagerUnreachable(a *config.Account, fault record.PagerFault) Message {
 	why := fmt.Sprintf("%s (route %s)", fault.Why, fault.Route)
 	lines := []text.Text{
-		text.Lead("The pager of "+a.Name+" can't be called: no page is sent", ". Why: ", text.Sanitize(why, 2*text.MaxPath)),
-		text.New("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
-			"If you read this: acknowledge what waits, or page by other means"),
+		text.Newf("*The pager of %v can't be called: no page is sent*. Why: %v",
+			a.Name, text.Sanitize(why, 2*text.MaxPath)),
+		text.Newf("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. If you read this: acknowledge what waits, or page by other means"),
 	}
 	return notified("The pager of "+a.Name+" can't be called, no page is sent: "+why, mentioning(lines, a.Ops()),
 		call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
@@ -131,8 +134,8 @@ func PagerUnreachable(a *config.Account, fault record.PagerFault) Message {
 func ForeignRecords(a *config.Account, came record.ForeignFacts) Message {
 	what := "The WAF API answers for " + a.Name + " with records of other clients"
 	lines := []text.Text{
-		text.Lead(what, ": ", came.Records, " so far. They are left out, nothing is changed because of them, and ",
-			"no attack counts as over by a poll that held some. The account's own attacks are still watched"),
+		text.Newf("*%v*: %v so far. They are left out, nothing is changed because of them, and no attack counts as over by a poll that held some. The account's own attacks are still watched",
+			what, came.Records),
 
 		text.New("Tell the service's support: others may see this account's records, too. wafbot says this once a day at most"),
 	}
@@ -143,33 +146,34 @@ func ForeignRecords(a *config.Account, came record.ForeignFacts) Message {
 func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 	if facts.Unreadable {
 		return Lines([]text.Text{
-			text.Lead(account+": wafbot can't rebuild its state", ": it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
-				" (in a private channel ", text.Code("groups:history"), ")"),
+			text.Newf("*%v: wafbot can't rebuild its state*: it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope `channels:history` (in a private channel `groups:history`)", account),
 
-			text.New("If its store (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", text.Code("wafbot doctor"), " says how to fix it"),
+			text.Newf("If its store (Redis) was emptied, cards come again, and what it changed before can't be undone from here. `wafbot doctor` says how to fix it"),
 		}, nil)
 	}
 	lines := []text.Text{
-		text.Lead(account+": wafbot's store (Redis) was emptied", ". Read back from this channel: ", text.Count(facts.Cards, "card"), ", ",
-			text.Count(facts.InForce, "mitigation"), " in force with their ends and undo"),
+		text.Newf("*%v: wafbot's store (Redis) was emptied*. Read back from this channel: %v, %v in force with their ends and undo",
+			account, text.Count(facts.Cards, "card"), text.Count(facts.InForce, "mitigation")),
 	}
 	if facts.Listed > 0 {
-		lines = append(lines, text.New("Found on the service's lists, though no message names them: ", text.Count(facts.Listed, "mitigation"), ". Undo takes them off; what stood there before is not known"))
+		lines = append(lines, text.Newf("Found on the service's lists, though no message names them: %v. Undo takes them off; what stood there before is not known",
+			text.Count(facts.Listed, "mitigation")))
 	}
 	if facts.NoLists {
 		lines = append(lines, text.New("The service's lists could not be read: entries that no message names are not known here"))
 	}
 	if len(facts.Unknown) > 0 {
-		lines = append(lines, text.New("It isn't known what these did, so they can't be undone from here: ", text.Code(strings.Join(facts.Unknown, " ")), ". Look with ", text.Code("lists"), " and ", text.Code("rules")))
+		lines = append(lines, text.Newf("It isn't known what these did, so they can't be undone from here: `%v`. Look with `lists` and `rules`",
+			strings.Join(facts.Unknown, " ")))
 	}
 	if len(facts.Unread) > 0 {
 		line := text.New("Could not be read, so what was posted there comes again:")
 		for _, channel := range facts.Unread {
-			line = text.New(line, " ", text.Channel(channel))
+			line.Addf(" %v", text.Channel(channel))
 		}
 		lines = append(lines, line)
 	}
-	lines = append(lines, text.Lead("Lost", ": clicks that were not yet carried out (click again), requests that waited for approval (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (", text.Code("protect"), " it again), and the audit log but for its copy on standard output"))
+	lines = append(lines, text.Newf("*Lost*: clicks that were not yet carried out (click again), requests that waited for approval (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (`protect` it again), and the audit log but for its copy on standard output"))
 	return Lines(lines, nil)
 }
 
@@ -177,23 +181,23 @@ func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 func TestCard(a *config.Account, d record.Drill, card int) Message {
 	c, asker := d.Cards[card], text.Field(d.By.Name)
 	notice := "Test card: nothing happened. " + asker + " tests whether a card is acknowledged"
-	state := text.New("Press ", text.Bold("Acknowledge"), ", as you would if this were an attack")
+	state := text.Newf("Press *Acknowledge*, as you would if this were an attack")
 	ack := record.Line{Name: "drill"}.With("ack", d.CardID(card)).With("account", a.Name)
 	buttons := []call.Suggestion{{Label: "Acknowledge", Line: ack}}
 	if c.By != nil {
 		who, after := text.Field(c.By.Name), text.Duration(c.After)
 		notice = "Test card: acknowledged by " + who + " after " + after
-		state, buttons = text.New("Acknowledged by ", text.Bold(who), " after ", after), nil
+		state, buttons = text.Newf("Acknowledged by *%v* after %v", who, after), nil
 	}
 	return notified(notice, mentioning([]text.Text{
-		text.New("🔔 ", text.Bold("Test card: nothing happened"), " · ", a.Name),
+		text.Newf("🔔 *Test card: nothing happened* · %v", a.Name),
 		text.New(asker, " tests whether cards are seen here. Nothing is attacked, and nothing is changed"), state,
 	}, c.Mention), buttons...)
 }
 
 // DrillReport says who acknowledged which test card of a drill. It mentions who asked for the drill.
 func DrillReport(d record.Drill, now time.Time) Message {
-	lines := describe.Drill(d, now)
+	lines := words.Drill(d, now)
 	if InSlack(d.By.ID) {
 		lines = mentioning(lines, d.By.ID)
 	}

@@ -97,7 +97,8 @@ func documentMessage(res call.Result, inView bool) Message {
 	}
 	which := text.New("The report as Markdown, to be copied")
 	if len(pages) > 1 {
-		which = text.New(which, fmt.Sprintf(": page %d of %d. At the terminal it comes in one piece: ", page, len(pages)), text.Code("wafbot report attack="+res.AttackID))
+		which.Addf(": page %v of %v. At the terminal it comes in one piece: `wafbot report attack=%v`",
+			page, len(pages), res.AttackID)
 	}
 	lines := append(res.Lines[:len(res.Lines):len(res.Lines)], which)
 	var next *record.Line
@@ -175,5 +176,5 @@ func Ask(r *refusal.Refusal) Message {
 
 // DoctorTest is the test card of `wafbot doctor --post`. It mentions no one.
 func DoctorTest(of string) Message {
-	return Lines([]text.Text{text.Lead("Test by wafbot doctor: ", of, " arrives here. Nothing happened, nothing is to be done.")}, nil)
+	return Lines([]text.Text{text.Newf("*Test by wafbot doctor: *%v arrives here. Nothing happened, nothing is to be done.", of)}, nil)
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -25,16 +25,16 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 		return notified(requestNotice(q, now), decidedLines(q, now))
 	}
 	lines := []text.Text{text.Lead("APPROVAL NEEDED: " + text.Sanitize(q.Does, maxAskedLine)), askedBy(q), needsTwo(q)}
-	lines = append(append(lines, reachAndWarnings(q)...), describe.Deciders(q, p.Approval.Approvers))
-	small := text.New(text.Code(q.ID), " · asked ", q.At)
+	lines = append(append(lines, reachAndWarnings(q)...), words.Deciders(q, p.Approval.Approvers))
+	small := text.Newf("`%v` · asked %v", q.ID, q.At)
 	buttons := advice.Decide(q)
-	if override := describe.OverrideOffer(q, now); override != nil {
-		small = text.New(small, " · ", override)
+	if override := words.OverrideOffer(q, now); override != nil {
+		small.Addf(" · %v", override)
 		if !now.Before(q.OverrideAt) {
 			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
 		}
 	}
-	small = text.New(small, " · ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine)))
+	small.Addf(" · `%v`", text.Sanitize(q.Line.String(), maxAskedLine))
 	made, _ := new(buttonMaker).all(buttons)
 	foot, written := inSmall(small)
 	blocks := append(sections(lines, maxTogether-weight(made...)-written), foot...)
@@ -43,16 +43,16 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 
 // decidedLines are the card of a request that waits no longer.
 func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
-	lines := []text.Text{describe.Approval(q, now)}
+	lines := []text.Text{words.Approval(q, now)}
 	if q.Reason != "" {
-		lines = append(lines, text.New("Asked because: ", text.Sanitize(q.Reason, describe.MaxNote)))
+		lines = append(lines, text.New("Asked because: ", text.Sanitize(q.Reason, words.MaxNote)))
 	}
 	lines = append(lines, needsTwo(q))
 	switch q.State {
 	case record.RequestOverridden:
 		lines = append(lines, overrideReason(q))
 	case record.RequestExpired, record.RequestClosed:
-		lines = append(lines, text.New("Still wanted? Ask again: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
+		lines = append(lines, text.Newf("Still wanted? Ask again: `%v`", text.Sanitize(q.Line.String(), maxAskedLine)))
 	}
 	return lines
 }
@@ -61,10 +61,10 @@ func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
 func askedBy(q record.ApprovalRequest) text.Text {
 	who := text.Lead(text.Field(q.Asker.Name), " asks") // who asked need not be called
 	if q.Asker.Via == record.ViaCLI {
-		who = text.New(who, " at the terminal")
+		who.Addf(" at the terminal")
 	}
 	if q.Reason != "" {
-		who = text.New(who, ": ", text.Sanitize(q.Reason, describe.MaxNote))
+		who.Addf(": %v", text.Sanitize(q.Reason, words.MaxNote))
 	}
 	return who
 }
@@ -73,7 +73,7 @@ func askedBy(q record.ApprovalRequest) text.Text {
 func needsTwo(q record.ApprovalRequest) text.Text {
 	var why []text.Text
 	for _, need := range q.Needs {
-		why = append(why, text.New(text.Sanitize(need.Why, describe.MaxNote)))
+		why = append(why, text.New(text.Sanitize(need.Why, words.MaxNote)))
 	}
 	return text.New("Needs two people: ", text.Join(why, "; "))
 }
@@ -82,13 +82,13 @@ func needsTwo(q record.ApprovalRequest) text.Text {
 func reachAndWarnings(q record.ApprovalRequest) []text.Text {
 	var lines []text.Text
 	for _, reach := range q.Reach {
-		lines = append(lines, text.New("• ", text.Sanitize(reach, describe.MaxNote)))
+		lines = append(lines, text.New("• ", text.Sanitize(reach, words.MaxNote)))
 	}
 	for _, warning := range q.Warnings {
-		lines = append(lines, text.New("• ", text.Bold("Before you approve"), ": ", text.Sanitize(warning, describe.MaxNote)))
+		lines = append(lines, text.Newf("• *Before you approve*: %v", text.Sanitize(warning, words.MaxNote)))
 	}
 	if left := len(lines) - maxFacts; left > 0 {
-		lines = append(lines[:maxFacts], text.New("… and ", left, " more"))
+		lines = append(lines[:maxFacts], text.Newf("… and %v more", left))
 	}
 	return lines
 }
@@ -119,12 +119,12 @@ func requestNotice(q record.ApprovalRequest, now time.Time) string {
 }
 
 func overrideReason(q record.ApprovalRequest) text.Text {
-	return text.New("Why it couldn't wait: ", text.Sanitize(q.Why, describe.MaxNote))
+	return text.New("Why it couldn't wait: ", text.Sanitize(q.Why, words.MaxNote))
 }
 
 // ApprovalDecision reports the outcome of a request. It mentions who asked; of an override, the approvers.
 func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
-	lines, calls := []text.Text{describe.Approval(q, now)}, q.Asker.ID
+	lines, calls := []text.Text{words.Approval(q, now)}, q.Asker.ID
 	if q.State == record.RequestOverridden {
 		calls = p.Approval.Approvers
 		acted := " used OVERRIDE"
@@ -133,7 +133,7 @@ func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) 
 		}
 		lines = []text.Text{text.Lead(text.Field(q.Asker.Name)+acted, ": ", lines[0]), overrideReason(q)}
 		if q.Outcome == "done" {
-			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id undoes it"))
+			lines = append(lines, text.Newf("It ends by itself. `status` shows what is in force, `undo` with its id undoes it"))
 		}
 	}
 	if !IsID(calls, "UWS") {

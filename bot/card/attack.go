@@ -10,8 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -74,20 +73,20 @@ func (c drawing) headline() (l line) {
 	sign, label := c.state()
 	switch {
 	case h.Since.IsZero():
-	case h.State == headline.Ended:
-		label = text.New(label, ", last hit ", c.clock(h.Since))
-	case h.State == headline.Unknown, h.State == headline.Mitigated, h.State == headline.Quiet:
-		label = text.New(label, " since ", c.clock(h.Since))
+	case h.State == words.Ended:
+		label.Addf(", last hit %v", c.clock(h.Since))
+	case h.State == words.Unknown, h.State == words.Mitigated, h.State == words.Quiet:
+		label.Addf(" since %v", c.clock(h.Since))
 	}
 	l.say(0, sign, " ", label)
-	l.say(0, text.Bold(string(h.Severity)+" "+kindOf(h)))
+	l.sayf(0, "*%v %v*", string(h.Severity), kindOf(h))
 	if !h.Resumed.IsZero() {
 		l.say(0, "resumed ", c.clock(h.Resumed))
 	}
 	return l
 }
 
-func kindOf(h headline.Headline) string {
+func kindOf(h words.Headline) string {
 	if h.Incident {
 		return "incident"
 	}
@@ -95,43 +94,43 @@ func kindOf(h headline.Headline) string {
 }
 
 // signs are those of the headlines. Shapes differ, not only colours.
-var signs = map[headline.State]string{
-	headline.Unknown: "❓", headline.FalsePositive: "🏁", headline.Test: "🏁", headline.Ended: "🏁", headline.Blocked: "🟩", headline.Mitigated: "🟩",
-	headline.Quiet: "🔶", headline.PartlyBlocked: "🔶", headline.NotBlocked: "🔴",
+var signs = map[words.State]string{
+	words.Unknown: "❓", words.FalsePositive: "🏁", words.Test: "🏁", words.Ended: "🏁", words.Blocked: "🟩", words.Mitigated: "🟩",
+	words.Quiet: "🔶", words.PartlyBlocked: "🔶", words.NotBlocked: "🔴",
 }
 
 // state is the headline's sign and words. An incident is never green before a verdict.
-func (c drawing) state() (sign string, words text.Text) {
+func (c drawing) state() (sign string, said text.Text) {
 	h := c.Headline
-	h.State = cmp.Or(h.State, headline.Unknown)
+	h.State = cmp.Or(h.State, words.Unknown)
 	sign = signs[h.State]
-	if h.Review && c.is(headline.Mitigated, headline.Ended, headline.Blocked) {
+	if h.Review && c.is(words.Mitigated, words.Ended, words.Blocked) {
 		sign = "🔶"
 	}
 	return sign, text.Lead(h.Words())
 }
 
 // is reports whether the card is in one of these states.
-func (c drawing) is(states ...headline.State) bool { return slices.Contains(states, c.Headline.State) }
+func (c drawing) is(states ...words.State) bool { return slices.Contains(states, c.Headline.State) }
 
 // gettingThrough reports whether hits get through, or may.
 func (c drawing) gettingThrough() bool {
-	return c.is(headline.NotBlocked, headline.PartlyBlocked) || c.is(headline.Unknown) && !c.unreachable()
+	return c.is(words.NotBlocked, words.PartlyBlocked) || c.is(words.Unknown) && !c.Unwatched()
 }
 
 // what is the kind of attack and where it goes, with the account where several share the channel.
 func (c drawing) what(r room) (l line) {
 	a := c.Attack
 	if c.SharedChannel {
-		l.say(0, text.Bold(text.Sanitize(c.Account.Name, r.name)))
+		l.sayf(0, "*%v*", text.Sanitize(c.Account.Name, r.name))
 	}
-	in := describe.Part(a)
+	in := words.Part(a)
 	for i := range in {
 		in[i].Text = text.Sanitize(in[i].Text, min(maxPart, r.name))
 	}
 	l.say(0, text.Cut(capital(typeName(a, maxName)), r.name))
 	l.say(0, c.appName(min(maxApp, r.name)))
-	l.say(0, text.Code(text.Sanitize(describe.Where(a), r.place)), in)
+	l.sayf(0, "`%v`%v", text.Sanitize(words.Where(a), r.place), in)
 	return l
 }
 
@@ -153,13 +152,13 @@ func deniedOwn(offered advice.Advice) (lines []line) {
 func (c drawing) numbers(name int) (l line) {
 	a := c.Attack
 	switch {
-	case c.is(headline.Mitigated, headline.Quiet):
-		words := "No hit seen getting through"
-		if c.is(headline.Quiet) {
-			words += ", cause not proven"
+	case c.is(words.Mitigated, words.Quiet):
+		said := "No hit seen getting through"
+		if c.is(words.Quiet) {
+			said += ", cause not proven"
 		}
-		l.say(0, words)
-		l.say(spareSources, describe.Figure(a.Hits, "hit"), " before, ", describe.Figure(a.SourceCount, "source"))
+		l.say(0, said)
+		l.say(spareSources, words.Figure(a.Hits, "hit"), " before, ", words.Figure(a.SourceCount, "source"))
 		return l
 	case c.gettingThrough():
 		if l = c.notStopped(name); len(l) > 0 {
@@ -188,8 +187,8 @@ func (c drawing) notStopped(name int) (l line) {
 		return nil
 	}
 	l.say(0, c.source(leak.Source, name))
-	if percent, ok := describe.Share(leak.Source, apiclient.Attack{Hits: leak.Of}); ok {
-		l.say(0, describe.Percent(percent), " of ", describe.Figure(leak.Of, "hit"), " since ", c.clock(leak.Since))
+	if percent, ok := words.Share(leak.Source, apiclient.Attack{Hits: leak.Of}); ok {
+		l.sayf(0, "%v of %v since %v", words.Percent(percent), words.Figure(leak.Of, "hit"), c.clock(leak.Since))
 	}
 	if leak.Others > 0 {
 		l.say(spareSources, "up to ", text.Count(leak.Others, "other source"))
@@ -204,22 +203,22 @@ func (c drawing) totals(name int) (l line) {
 	percent, known := topShare(a)
 	switch {
 	case !ok || !top.IP.IsValid():
-		l.say(0, describe.Figure(a.Hits, "hit"), ", ", describe.Figure(a.SourceCount, "source"))
+		l.say(0, words.Figure(a.Hits, "hit"), ", ", words.Figure(a.SourceCount, "source"))
 	case known && percent < 10:
-		l.say(0, describe.Figure(a.SourceCount, "source"))
-		l.say(0, "top one ", describe.Percent(percent), " of ", describe.Figure(a.Hits, "hit"))
+		l.say(0, words.Figure(a.SourceCount, "source"))
+		l.sayf(0, "top one %v of %v", words.Percent(percent), words.Figure(a.Hits, "hit"))
 	case known:
 		l.say(0, c.source(top, name))
-		l.say(0, describe.Percent(percent), " of ", describe.Figure(a.Hits, "hit"))
-		l.say(spareSources, describe.Figure(a.SourceCount, "source"))
+		l.say(0, words.Percent(percent), " of ", words.Figure(a.Hits, "hit"))
+		l.say(spareSources, words.Figure(a.SourceCount, "source"))
 	default:
 		l.say(0, c.source(top, name))
-		l.say(0, describe.Figure(a.Hits, "hit"))
+		l.say(0, words.Figure(a.Hits, "hit"))
 	}
-	if !c.is(headline.Ended, headline.Unknown) {
+	if !c.is(words.Ended, words.Unknown) {
 		l.say(spareTrend, trend(c.Course, c.FiguresAt))
 	}
-	if code, ok := a.Answered(); ok && !a.Incident() && !c.is(headline.FalsePositive, headline.Test) { // of an incident it says nothing new
+	if code, ok := a.Answered(); ok && !a.Incident() && !c.is(words.FalsePositive, words.Test) { // of an incident it says nothing new
 		l.say(spareAnswered, "answered ", code)
 	}
 	return l
@@ -231,9 +230,9 @@ func (c drawing) source(s apiclient.Source, name int) text.Text {
 	if own {
 		whose = "= " + whose
 	}
-	words := text.New(text.Code(text.Sanitize(s.IP.String(), maxAddress)))
+	words := text.Newf("`%v`", text.Sanitize(s.IP.String(), maxAddress))
 	if whose != "" {
-		words = text.New(words, " ", whose)
+		words.Addf(" %v", whose)
 	}
 	return words
 }
@@ -244,25 +243,26 @@ func (c drawing) alarm(offered advice.Advice, done []mitigation) (l line) {
 	a := c.Attack
 	runbook := linkTo("runbook", c.Runbook, ": ")
 	switch {
-	case c.unreachable():
+	case c.Unwatched():
 		was := text.Text(nil)
 		if state := c.Headline.Was; state != "" {
-			was = text.New("Was ", headline.Headline{State: state, Review: c.Headline.Review}.Words(), ". ")
+			was = text.Newf("Was %v. ", words.Headline{State: state, Review: c.Headline.Review}.Words())
 		}
-		l.say(0, was, text.Bold("WAF API unreachable"), ": act in the console")
+		l.sayf(0, "%v*WAF API unreachable*: act in the console", was)
 		l.say(spareAside, text.Field(c.Outage.Why))
-	case c.is(headline.FalsePositive, headline.Test):
+	case c.is(words.FalsePositive, words.Test):
 	case c.Headline.Review && len(done) == 0:
-		l.say(0, "WAF reports a ", text.Bold("successful exploit"), " (vulnerability ", text.Code(text.Sanitize(a.VulnID, maxVulnID)), "). Check for compromise", runbook)
-	case c.is(headline.Unknown):
+		l.sayf(0, "WAF reports a *successful exploit* (vulnerability `%v`). Check for compromise%v",
+			text.Sanitize(a.VulnID, maxVulnID), runbook)
+	case c.is(words.Unknown):
 		l.say(0, "The WAF gives no blocking status: hits may get through")
 	case !c.gettingThrough(), len(offered.Suggestions) > 0, len(done) > 0:
 	case len(offered.Notes) == 1:
 		l.say(0, offered.Notes[0])
 	case a.Type == "brute" || a.Type == "credential_stuffing":
-		l.say(0, text.Bold("No button stops this."), " Rate limit or captcha at the login", runbook)
+		l.sayf(0, "*No button stops this.* Rate limit or captcha at the login%v", runbook)
 	default:
-		l.say(0, text.Bold("No button stops this."), " Rate limit or captcha in the application", runbook)
+		l.sayf(0, "*No button stops this.* Rate limit or captcha in the application%v", runbook)
 	}
 	return l
 }
@@ -284,9 +284,6 @@ func lateness(d time.Duration) string {
 	return text.Duration(d.Truncate(time.Second))
 }
 
-// unreachable reports whether an outage keeps an active attack's figures from being refreshed.
-func (c drawing) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
-
 // clock is a moment by the reader's clock, with its day where that isn't clear.
 func (c drawing) clock(t time.Time) any {
 	switch {
@@ -304,7 +301,7 @@ func (c drawing) appName(limit int) string {
 
 // typeName is an attack's type in words. A type that wafbot has no words for is cut.
 func typeName(a apiclient.Attack, limit int) string {
-	if words := describe.TypeName(a.Type); words != a.Type {
+	if words := words.TypeName(a.Type); words != a.Type {
 		return words
 	}
 	return text.Sanitize(a.Type, limit)
@@ -316,5 +313,5 @@ func topShare(a apiclient.Attack) (percent int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return describe.Share(top, a)
+	return words.Share(top, a)
 }

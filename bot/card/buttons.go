@@ -73,7 +73,7 @@ func (m *buttonMaker) suggestion(s call.Suggestion) *slack.ButtonBlockElement {
 
 // toType is the line to type where there is no button.
 func toType(s call.Suggestion) text.Text {
-	return text.New("There is no room for a button ", text.Bold(text.Sanitize(s.Label, maxLabel)), ": type ", text.Code(s.Line.String()))
+	return text.Newf("There is no room for a button *%v*: type `%v`", text.Sanitize(s.Label, maxLabel), s.Line.String())
 }
 
 func fitsValue(line string) bool { return len(line) <= maxValue && utf8.ValidString(line) }

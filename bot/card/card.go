@@ -9,7 +9,8 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -17,7 +18,7 @@ import (
 // drawing is a card while it is drawn.
 type drawing struct {
 	call.Situation
-	Headline headline.Headline
+	Headline words.Headline
 }
 
 // Message is what is posted.
@@ -36,7 +37,7 @@ func (m Message) Options() []slack.MsgOption {
 }
 
 // Render draws an attack's card: what happens, what was done, what can be done.
-func Render(s call.Situation) Message { return drawing{s, headline.Of(s)}.render() }
+func Render(s call.Situation) Message { return drawing{s, efficacy.Headline(s)}.render() }
 
 func (c drawing) render() Message {
 	if c.Account == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
@@ -220,7 +220,7 @@ func headed(c drawing) drawing {
 		s.AccountChanges = append(slices.Clone(s.Changes), s.AccountChanges...)
 	}
 	if c.Headline.State == "" {
-		c.Headline = headline.Of(c.Situation)
+		c.Headline = efficacy.Headline(c.Situation)
 	}
 	return c
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -32,7 +32,7 @@ func inForceFirst(all []record.Change, now time.Time, age func(x, y record.Chang
 }
 
 func moreChanges(s call.Situation, n int) text.Text {
-	return text.New(text.Count(n, "more change"), ": type ", text.Code(attackLine(s)))
+	return text.Newf("%v: type `%v`", text.Count(n, "more change"), attackLine(s))
 }
 
 // whatWasDone lists the changes against an attack, and whether they still hold.
@@ -44,9 +44,9 @@ func whatWasDone(s call.Situation) []text.Text {
 	}
 	var lines []text.Text
 	for _, ch := range all[:min(maxDone, len(all))] {
-		line := text.New("• ", text.Sanitize(ch.Does, text.MaxPath), " · ", text.Field(ch.Actor.Name), " ", ch.At, ": ")
+		line := text.Newf("• %v · %v %v: ", text.Sanitize(ch.Does, text.MaxPath), text.Field(ch.Actor.Name), ch.At)
 		if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.InForce(s.Now) {
-			line = text.New(line, seen, "; ")
+			line.Addf("%v; ", seen)
 		}
 		lines = append(lines, text.New(line, holds(ch, s.Now)))
 	}
@@ -62,7 +62,7 @@ func holds(ch record.Change, now time.Time) text.Text {
 	case ch.State == record.StateUndone:
 		return text.New("undone")
 	case ch.State == record.StateBegun:
-		return describe.Begun(ch)
+		return words.Begun(ch)
 	case ch.State == record.StateHalf:
 		return text.New("done in part")
 	case !ch.InForce(now):
@@ -78,7 +78,7 @@ func holds(ch record.Change, now time.Time) text.Text {
 // extends another one carries that one in its metadata: the message that carried it before may be too old to be read
 // when state is rebuilt. Neither is edited later, so they say only where to see whether it works.
 func ChangeSettled(ch, extended record.Change, ops string, buttons []call.Suggestion) (msg, reply Message, calls bool) {
-	elsewhere := settledLines(ch, text.New("sent; ", text.Code("status"), " says whether it works"))
+	elsewhere := settledLines(ch, text.Newf("sent; `status` says whether it works"))
 	below := settledLines(ch, text.New("sent; the card says whether it works"))
 	if failure := change.Failure(ch); len(failure) > 0 {
 		users := append(authors(ch), ops)
@@ -102,7 +102,7 @@ func changeMeta(ch, extended record.Change) []map[string]any {
 // ChangeRest are the replies that carry what ChangeSettled has no room for: seldom any.
 func ChangeRest(ch, extended record.Change) (rest []Message) {
 	for _, part := range changeMeta(ch, extended)[1:] {
-		m := Lines([]text.Text{text.New("For the undo of ", text.Code(ch.ID), ": what stood there before")}, nil)
+		m := Lines([]text.Text{text.Newf("For the undo of `%v`: what stood there before", ch.ID)}, nil)
 		m.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: part}
 		rest = append(rest, m)
 	}
@@ -117,7 +117,7 @@ func settledLines(ch record.Change, seen text.Text) []text.Text {
 	case ch.Parent() != "" || ch.Unseeable() != "":
 		seen = nil
 	}
-	return []text.Text{describe.Change(ch, seen)}
+	return []text.Text{words.Change(ch, seen)}
 }
 
 // Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.
@@ -130,7 +130,7 @@ func Efficacy(s call.Situation, ch record.Change, users []string) Message {
 func MitigationEnding(ch record.Change, who, attack string, now time.Time) Message {
 	lines := change.EndingLines(ch, now)
 	if attack != "" {
-		lines[0] = text.New(lines[0], " ", text.Code(attack))
+		lines[0].Addf(" `%v`", attack)
 	}
 	var buttons []call.Suggestion
 	if ch.InForce(now) {

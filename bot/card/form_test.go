@@ -15,8 +15,8 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -104,7 +104,7 @@ func TestMoreGolden(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := MoreView(headline.Line(c.Situation, c.Headline), advice.More(c.Situation), nil, ViewMeta{Account: "acme", Channel: "C0WAF"})
+			v, err := MoreView(words.Line(c.Situation, c.Headline), advice.More(c.Situation), nil, ViewMeta{Account: "acme", Channel: "C0WAF"})
 			require.NoError(t, err)
 			requireView(t, v)
 			for _, b := range buttonsOf(v.Blocks.BlockSet) {

@@ -13,8 +13,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -94,7 +93,7 @@ func generated(t *rapid.T) drawing {
 	c.Pager.Fault = long.Draw(t, "pager")
 	c = headed(c)
 	if maybe("stopped") && !c.Quiet && c.Outage.From.IsZero() && c.Triage.Verdict == nil {
-		c.Headline.State = rapid.SampledFrom([]headline.State{headline.Mitigated, headline.Quiet}).Draw(t, "state")
+		c.Headline.State = rapid.SampledFrom([]words.State{words.Mitigated, words.Quiet}).Draw(t, "state")
 		c.Headline.Since = earlier(10 * time.Minute)
 	}
 	return c
@@ -146,10 +145,10 @@ func requireHelps(t require.TestingT, c drawing, line string) {
 	require.NotEqual(t, config.ChangesOff, s.Policy.ChangesNow())
 	require.False(t, s.Account.Applications[4].CannotBlock(), "nothing is blocked there")
 	require.NotEqual(t, apiclient.StatusBlocked, s.Attack.Status(), "all is blocked")
-	require.False(t, c.unreachable())
+	require.False(t, c.Unwatched())
 	switch verb {
 	case "mode":
-		require.NotEqual(t, apiclient.ModeBlock, describe.ModeByRules(s.Rules, 4), "it blocks already")
+		require.NotEqual(t, apiclient.ModeBlock, words.ModeByRules(s.Rules, 4), "it blocks already")
 	case "patch":
 		require.False(t, slices.ContainsFunc(s.Rules, func(r apiclient.Rule) bool { return r.ID == 31 }), "it is patched already")
 	}
@@ -170,11 +169,11 @@ func requireConsistent(t require.TestingT, c drawing, seen string) {
 	first, below, _ := strings.Cut(seen, "\n")
 	_, state := c.state()
 	require.Contains(t, first, state.String())
-	if !c.unreachable() { // which names the state before
+	if !c.Unwatched() { // which names the state before
 		require.NotContains(t, below, "NOT BLOCKED")
 	}
 	require.NotContains(t, below, "MITIGATED")
-	if !c.gettingThrough() && !c.unreachable() {
+	if !c.gettingThrough() && !c.Unwatched() {
 		for _, words := range []string{"hits through since", "No button stops this", "Next:", "may get through"} {
 			require.NotContains(t, below, words, first)
 		}

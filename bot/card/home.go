@@ -20,10 +20,10 @@ const (
 // Home draws a Home tab, the worst first.
 func Home(h report.Home) []slack.Block {
 	w := partsWriter{maker: &buttonMaker{}, room: maxHomeText, most: maxHomeBlocks, rules: true}
-	head := text.New("wafbot is ", h.Policies(), " · as of ", h.Now)
+	head := text.Newf("wafbot is %v · as of %v", h.Policies(), h.Now)
 	blocks := []slack.Block{section(mrkdwn(head), w.maker.refresh())}
 	blocks = append(blocks, w.write(h.Parts(true))...)
-	foot := text.New("Your role: ", h.Roles(), ". Under Messages you can type ", text.Code("help"))
+	foot := text.Newf("Your role: %v. Under Messages you can type `help`", h.Roles())
 	return append(blocks, slack.NewContextBlock("", markupText(mrkdwn(foot))))
 }
 
@@ -55,11 +55,11 @@ func Roles(r config.Policy, show func(id string) text.Text) text.Text {
 		name string
 		ids  []string
 	}{{"admins ", r.Admins}, {"; responders ", r.Responders}, {"; viewers ", r.Viewers}} {
-		words = text.New(words, role.name)
+		words.Addf("%v", role.name)
 		if len(role.ids) == 0 {
-			words = text.New(words, "none")
+			words.Addf("none")
 		}
-		words = text.New(words, text.Enumerate(role.ids, maxNamed, func(id string) text.Text {
+		words.Addf("%v", text.Enumerate(role.ids, maxNamed, func(id string) text.Text {
 			if id == "*" {
 				return text.New("everyone in the workspace")
 			}

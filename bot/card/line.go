@@ -22,6 +22,9 @@ func (l *line) say(spare int, words ...any) {
 	}
 }
 
+// sayf adds a part that is a sentence.
+func (l *line) sayf(spare int, s text.Sentence, values ...any) { l.say(spare, text.Newf(s, values...)) }
+
 func (l line) text() text.Text {
 	var all []text.Text
 	for _, p := range l {

@@ -152,7 +152,8 @@ func (m Message) plain(command string) string {
 	for _, b := range buttonsOf(m.Blocks) {
 		switch kind, _, _ := strings.Cut(b.ActionID, ":"); kind {
 		case ActionDo, ActionForm, ActionAnyway, ActionMore:
-			types = append(types, unlinked(mrkdwn(text.New(text.Sanitize(b.Text.Text, maxLabel), ": ", text.Code(command+" "+b.Value)))))
+			types = append(types, unlinked(mrkdwn(text.Newf("%v: `%v %v`",
+				text.Sanitize(b.Text.Text, maxLabel), command, b.Value))))
 		}
 	}
 	types = firstOf(types, maxPlain/2)

@@ -133,7 +133,7 @@ func (c drawing) mitigations(offered advice.Advice, done []mitigation, most int)
 		if m.sign == fails {
 			says = text.Lead(m.says)
 			if i == 0 && len(offered.Suggestions) > 0 && c.gettingThrough() {
-				by = text.New(by, ". Next: ", offered.Suggestions[0].Label)
+				by.Addf(". Next: %v", offered.Suggestions[0].Label)
 			}
 		}
 		l.say(0, says)

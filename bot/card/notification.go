@@ -7,7 +7,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -74,7 +74,7 @@ func (c drawing) noticeSources(b brevity) string {
 	case !ok || !top.IP.IsValid():
 		return fmt.Sprintf("hits %s, sources %s", a.Hits, a.SourceCount)
 	case known && percent < 10:
-		return fmt.Sprintf("%s, top one %s", describe.Figure(a.SourceCount, "source"), describe.Percent(percent))
+		return fmt.Sprintf("%s, top one %s", words.Figure(a.SourceCount, "source"), words.Percent(percent))
 	}
 	from := text.Sanitize(top.IP.String(), maxAddress)
 	if whose, own := c.whose(top, b.name); whose != "" && (b.detail >= detailWhose || own && b.detail >= detailHits) {
@@ -86,9 +86,9 @@ func (c drawing) noticeSources(b brevity) string {
 	case !known, b.detail < detailShare:
 		return from
 	case b.detail >= detailHits:
-		return from + " " + describe.Percent(percent) + " of " + describe.Figure(a.Hits, "hit")
+		return from + " " + words.Percent(percent) + " of " + words.Figure(a.Hits, "hit")
 	}
-	return from + " " + describe.Percent(percent)
+	return from + " " + words.Percent(percent)
 }
 
 // whose is the name of a source that is the customer's own, or else its country; "": unknown.

@@ -7,9 +7,8 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -22,17 +21,18 @@ func (c drawing) people(done []mitigation, name int, runbook bool) (l line) {
 	}
 	l.say(spareWords, pagerText(c.Pager, c.clock))
 	if m, muted := c.muted(); muted {
-		l.say(0, text.Bold("muted"), " until ", c.clock(m.Until), ", ", text.Sanitize(m.By.Name, name))
+		l.sayf(0, "*muted* until %v, %v", c.clock(m.Until), text.Sanitize(m.By.Name, name))
 	}
 	if v := c.Triage.Verdict; v != nil {
-		l.say(0, "verdict ", text.Bold(strings.ReplaceAll(text.Sanitize(v.Is, maxName), "_", " ")), ", ", text.Sanitize(v.By.Name, name))
+		l.sayf(0, "verdict *%v*, %v",
+			strings.ReplaceAll(text.Sanitize(v.Is, maxName), "_", " "), text.Sanitize(v.By.Name, name))
 	}
-	if c.Headline.Incident && (len(done) > 0 || c.Triage.Verdict != nil) && !c.is(headline.FalsePositive, headline.Test) {
+	if c.Headline.Incident && (len(done) > 0 || c.Triage.Verdict != nil) && !c.is(words.FalsePositive, words.Test) {
 		vuln := text.Text(nil)
-		if c.is(headline.Ended) {
-			vuln = text.New(" (vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, maxVulnID)), ")")
+		if c.is(words.Ended) {
+			vuln = text.Newf(" (vulnerability `%v`)", text.Sanitize(c.Attack.VulnID, maxVulnID))
 		}
-		l.say(spareWords, "WAF reported an exploit", vuln, ": check for compromise")
+		l.sayf(spareWords, "WAF reported an exploit%v: check for compromise", vuln)
 	}
 	if acted := actedLately(c); acted != "" {
 		l.say(spareActed, acted, " acted lately")
@@ -75,11 +75,11 @@ func (c drawing) whoIsOnIt(name int) text.Text {
 	case o != nil && calls == o.ID:
 		return text.New(text.User(calls), " is on it") // by the name that calls
 	case o != nil:
-		l.say(0, text.Bold(text.Sanitize(o.Name, name)), " is on it")
-	case !c.is(headline.Ended, headline.FalsePositive, headline.Test):
-		l.say(0, describe.Unacknowledged(c.Triage, false))
+		l.sayf(0, "*%v* is on it", text.Sanitize(o.Name, name))
+	case !c.is(words.Ended, words.FalsePositive, words.Test):
+		l.say(0, words.Unacknowledged(c.Triage, false))
 	}
-	if calls != "" && !c.is(headline.Ended, headline.FalsePositive, headline.Test) {
+	if calls != "" && !c.is(words.Ended, words.FalsePositive, words.Test) {
 		l.say(0, text.User(calls))
 	}
 	return l.text()
@@ -89,9 +89,9 @@ func (c drawing) whoIsOnIt(name int) text.Text {
 func (c drawing) smallPrint() (l line) {
 	s := c.Situation
 	if advice.DryRun(s) {
-		l.say(0, text.Bold("DRY RUN"))
+		l.sayf(0, "*DRY RUN*")
 	}
-	l.say(0, text.Code(text.Sanitize(s.ID, maxPart)))
+	l.sayf(0, "`%v`", text.Sanitize(s.ID, maxPart))
 	if !c.FiguresAt.IsZero() {
 		l.say(0, "as of ", c.clock(c.FiguresAt))
 	}
@@ -100,13 +100,13 @@ func (c drawing) smallPrint() (l line) {
 		l.say(spareAside, "mode rule: ", mode)
 	}
 	if c.Late > 0 {
-		l.say(spareWords, text.Bold("posted "+lateness(c.Late)+" late"))
+		l.sayf(spareWords, "*posted %v late*", lateness(c.Late))
 	}
 	switch {
 	case c.Rare:
 		l.say(spareWords, "redrawn rarely")
 	case c.StaleFor > 0:
-		l.say(spareAside, "drawn ", lateness(c.StaleFor), " late")
+		l.sayf(spareAside, "drawn %v late", lateness(c.StaleFor))
 	}
 	switch {
 	case c.Uneditable:
@@ -126,7 +126,7 @@ func modeRule(s call.Situation) string {
 	if s.ListsReadAt.IsZero() || !s.Attack.App.Known || switching {
 		return ""
 	}
-	return text.Sanitize(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), maxPart)
+	return text.Sanitize(words.ModeByRules(s.Rules, int(s.Attack.App.N)), maxPart)
 }
 
 // pagerText says when someone is paged, or was, with moments as clock shows them.
@@ -137,7 +137,7 @@ func pagerText(p call.PagerState, clock func(time.Time) any) text.Text {
 	case !p.PagedAt.IsZero():
 		return text.New("paged at ", clock(p.PagedAt))
 	case p.Fault != "":
-		return text.Lead("not paged", ": ", text.Sanitize(p.Fault, maxPart*2))
+		return text.Newf("*not paged*: %v", text.Sanitize(p.Fault, maxPart*2))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -26,13 +26,15 @@ const (
 // PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can
 // fix it, what is due meanwhile.
 func PermissionLost(a *config.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
-	head := mentioning([]text.Text{text.Lead("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name, " since ", t.Since, " (", t.Status, ")")}, a.Ops())
+	head := mentioning([]text.Text{text.Newf("*WAF permission lost: wafbot can't %v on %v* since %v (%v)",
+		t.Cannot(), a.Name, t.Since, t.Status)}, a.Ops())
 	if !t.GoesOn() {
-		head = []text.Text{text.New("Over since ", t.Until, ": wafbot had lost its WAF permission on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
+		head = []text.Text{text.Newf("Over since %v: wafbot had lost its WAF permission on *%v* from %v (%v). It can make changes again",
+			t.Until, a.Name, t.Since, t.Status)}
 	}
 	var rest []text.Text
 	if t.More > 0 {
-		rest = append(rest, text.New("… and ", t.More, " more: ", text.Code("audit"), " lists them"))
+		rest = append(rest, text.Newf("… and %v more: `audit` lists them", t.More))
 	}
 	if t.GoesOn() {
 		rest = append(rest, change.PermissionFix(t))
@@ -81,16 +83,16 @@ func refusedLines(a *config.Account, r record.RefusedChange, changes []record.Ch
 	if r.Half {
 		what = "Only partly done: "
 	}
-	head := text.Lead(what+r.Does, ", asked by ", text.Sanitize(r.By.Name, maxNoticeName), " ", r.At)
+	head := text.Newf("*%v*, asked by %v %v", what+r.Does, text.Sanitize(r.By.Name, maxNoticeName), r.At)
 	if i := slices.IndexFunc(changes, func(ch record.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == record.ViaClock {
 		head = change.DueLine(a, changes[i], now)
 	}
 	lines := []text.Text{head}
 	for _, s := range r.Steps[:min(maxByHand, len(r.Steps))] {
-		lines = append(lines, text.New("• by hand, in the service's console: ", describe.ByHand(a, s)))
+		lines = append(lines, text.New("• by hand, in the service's console: ", words.ByHand(a, s)))
 	}
 	if more := len(r.Steps) - maxByHand; more > 0 {
-		lines = append(lines, text.New("• … and ", more, " more"))
+		lines = append(lines, text.Newf("• … and %v more", more))
 	}
 	return lines
 }
@@ -102,20 +104,20 @@ func dueLines(a *config.Account, t record.PermissionLoss, changes []record.Chang
 		lines = append(lines, change.DueLine(a, ch, now))
 	}
 	if more := len(due) - maxDue; more > 0 {
-		lines = append(lines, text.New("… and ", more, " more are due: ", text.Code("status"), " lists what is in force"))
+		lines = append(lines, text.Newf("… and %v more are due: `status` lists what is in force", more))
 	}
 	return lines
 }
 
 // PermissionBack says that the service takes changes again.
 func PermissionBack(a *config.Account, t record.PermissionLoss) Message {
-	lines := []text.Text{text.Lead("wafbot can change "+a.Name+" again", " since ", t.Until)}
+	lines := []text.Text{text.Newf("*wafbot can change %v again* since %v", a.Name, t.Until)}
 	for _, r := range t.Refused {
 		next := "Ask again if it is still wanted"
 		if r.By.Via == record.ViaClock {
 			next = "wafbot does it within a minute"
 		}
-		lines = append(lines, text.New("Still NOT done: ", text.Bold(r.Does), ". ", next))
+		lines = append(lines, text.Newf("Still NOT done: *%v*. %v", r.Does, next))
 	}
 	return notified(fmt.Sprintf("wafbot can change %s again since %s", a.Name, clockTime(t.Until)), lines)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -163,7 +163,7 @@ func FuzzRender(f *testing.F) {
 func requireHarmlessViews(t *testing.T, c drawing, text string) {
 	t.Helper()
 	s := c.Situation
-	more, tooLong := MoreView(headline.Line(s, c.Headline), advice.More(s), nil, ViewMeta{Account: text})
+	more, tooLong := MoreView(words.Line(s, c.Headline), advice.More(s), nil, ViewMeta{Account: text})
 	filled, longer := FormView(hostileForm(text), ViewMeta{})
 	for _, v := range []struct {
 		view slack.ModalViewRequest

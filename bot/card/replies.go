@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -17,14 +17,15 @@ import (
 // Course is the reply when an attack went quiet, with its figures and what was done.
 func Course(s call.Situation, course []record.HitPoint) Message {
 	attack := s.Attack
-	line := text.Lead("Quiet", " since ", attack.Last)
+	line := text.Newf("*Quiet* since %v", attack.Last)
 	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
-		line = text.New(line, ", after ", text.Duration(long))
+		line.Addf(", after %v", text.Duration(long))
 	}
-	line = text.New(line, ": ", describe.Figure(attack.Hits, "hit"), " from ", describe.Figure(attack.SourceCount, "source"), ", ", describe.StatusName(attack))
+	line.Addf(": %v from %v, %v",
+		words.Figure(attack.Hits, "hit"), words.Figure(attack.SourceCount, "source"), words.StatusName(attack))
 	if known, ok := newTimeline(course, attack.Last); ok {
 		peak, at := known.peak() // as on the card
-		line = text.New(line, "; peak about ", about(peak), " a minute at ", at)
+		line.Addf("; peak about %v a minute at %v", about(peak), at)
 	}
 	return Lines(append([]text.Text{line}, whatWasDone(s)...), nil)
 }
@@ -33,24 +34,27 @@ func Course(s call.Situation, course []record.HitPoint) Message {
 func Worse(a *config.Account, n record.Event) Message {
 	c := n.Changed()
 	id, hits := record.AttackID(a.Name, c.Attack.ID), c.Attack.Hits.String()+" hits"
-	lead, what, about := "WORSE, ", text.Lead("It got worse: ", describe.StatusName(c.Attack), ", ", hits), describe.Attack(a, c.Attack, n.At)
+	lead, what, about := "WORSE, ", text.Newf("*It got worse: *%v, %v",
+		words.StatusName(c.Attack), hits), words.Attack(a, c.Attack, n.At)
 	turn := "got worse"
 	switch n.Kind {
 	case record.Resumed:
 		turn = "resumed"
-		lead, what = "RESUMED, ", text.Lead("It resumed", " ", c.Attack.Last, ": ", describe.StatusName(c.Attack), ", ", hits, ". An acknowledgement from before counts no longer")
+		lead, what = "RESUMED, ", text.Newf("*It resumed* %v: %v, %v. An acknowledgement from before counts no longer",
+			c.Attack.Last, words.StatusName(c.Attack), hits)
 	case record.BecameIncident:
 		lead = "INCIDENT now, "
-		what = text.Lead("It worked: this attack is an INCIDENT now", ", vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, 60)), ". Assume data was read")
+		what = text.Newf("*It worked: this attack is an INCIDENT now*, vulnerability `%v`. Assume data was read",
+			text.Sanitize(c.Attack.VulnID, 60))
 	}
-	notice := fmt.Sprintf("%s%s: %s on %s, %s, %s. %s", lead, describe.StatusName(c.Attack), typeName(c.Attack, 20), text.Sanitize(a.AppName(c.Attack.App), 20),
-		hits, describe.Figure(c.Attack.SourceCount, "source"), describe.Where(c.Attack)) // hostile text stands last
+	notice := fmt.Sprintf("%s%s: %s on %s, %s, %s. %s", lead, words.StatusName(c.Attack), typeName(c.Attack, 20), text.Sanitize(a.AppName(c.Attack.App), 20),
+		hits, words.Figure(c.Attack.SourceCount, "source"), words.Where(c.Attack)) // hostile text stands last
 	if s := c.Storm; s != nil {
 		situation := call.Situation{Account: a, ID: id, Attack: c.Attack, Storm: s, Now: n.At}
-		h := headline.Of(situation)
-		state := headline.StormState(h.State, *s)
-		what, about = text.Lead("The storm "+turn+": ", state, ", ", hits), headline.Line(situation, h)
-		notice = fmt.Sprintf("Storm %s: %s on %s, %s", turn, state, text.Sanitize(describe.Applications(*s, a), 40), hits)
+		h := efficacy.Headline(situation)
+		state := words.StormState(h.State, *s)
+		what, about = text.Newf("*The storm %v: *%v, %v", turn, state, hits), words.Line(situation, h)
+		notice = fmt.Sprintf("Storm %s: %s on %s, %s", turn, state, text.Sanitize(words.Applications(*s, a), 40), hits)
 	}
 	msg := notified(notice, mentioning([]text.Text{what, about}, c.Mention))
 	msg.Metadata = bounded(MetaWorse, attackMeta(a.Name, id, c.Attack))
@@ -61,9 +65,10 @@ func Worse(a *config.Account, n record.Event) Message {
 func MovedLine(a *config.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
 	what := text.Lead("Storm")
 	if shown.Storm == nil {
-		what = text.Lead(describe.KindName(shown.Attack), " · ", describe.TypeName(shown.Attack.Type))
+		what = text.Lead(words.KindName(shown.Attack), " · ", words.TypeName(shown.Attack.Type))
 	}
-	return text.New(what, " · ", a.AppName(shown.Attack.App), " ", text.Code(attack), ": its card is in ", text.Channel(to.Channel), " now: ", text.Link{Label: "open it", URL: link})
+	return text.Newf("%v · %v `%v`: its card is in %v now: %v",
+		what, a.AppName(shown.Attack.App), attack, text.Channel(to.Channel), text.Link{Label: "open it", URL: link})
 }
 
 // Moved replaces a card that has a successor.
@@ -77,23 +82,23 @@ func Moved(a *config.Account, attack string, line text.Text) Message {
 
 // Stale is the reply under a card that has a successor and can't be edited.
 func Stale(line text.Text) Message {
-	note := text.Lead("This card is out of date", ", and Slack doesn't let it be edited any more. Its buttons still do what they say")
+	note := text.Newf("*This card is out of date*, and Slack doesn't let it be edited any more. Its buttons still do what they say")
 	return Lines([]text.Text{note, line}, nil)
 }
 
 // HandoverLines says who owns an attack now, with the note of the hand-over.
 func HandoverLines(said record.Triage) []text.Text {
 	o := said.Owner
-	line := text.New(text.User(o.ID), ": ", text.Field(o.By.Name), " hands this attack over to you")
+	line := text.Newf("%v: %v hands this attack over to you", text.User(o.ID), text.Field(o.By.Name))
 	if o.Is(o.By) {
 		line = text.Lead(text.Field(o.Name), " takes this attack over")
 		if o.From != "" {
-			line = text.New(line, " from ", text.User(o.From))
+			line.Addf(" from %v", text.User(o.From))
 		}
 	}
 	lines := []text.Text{line}
 	if i := slices.IndexFunc(said.Notes, func(n record.Note) bool { return n.ID == o.Note }); i >= 0 {
-		lines = append(lines, describe.Note(said.Notes[i]))
+		lines = append(lines, words.Note(said.Notes[i]))
 	}
 	return lines
 }
@@ -104,7 +109,7 @@ func LapseLines(said record.Triage, shown record.AttackState) []text.Text {
 	if !InSlack(owner) {
 		owner = ""
 	}
-	return mentioning([]text.Text{describe.Unacknowledged(said, !shown.Quiet)}, owner, Recipient(nil, shown.Mention, shown.Suppressed))
+	return mentioning([]text.Text{words.Unacknowledged(said, !shown.Quiet)}, owner, Recipient(nil, shown.Mention, shown.Suppressed))
 }
 
 // maxTakenIDs is how many attacks a takeover names for each former owner.
@@ -129,8 +134,9 @@ func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text
 	if taken == 0 {
 		return nil
 	}
-	what := text.New(taken, text.Plural(int64(taken), " attack"), " of ", text.Bold(n.Account))
-	line := text.New(text.User(now.ID), ": ", text.Sanitize(cmp.Or(now.By.Name, now.By.ID), maxNoticeName), " hands ", what, " over to you")
+	what := text.Newf("%v%v of *%v*", taken, text.Plural(int64(taken), " attack"), n.Account)
+	line := text.Newf("%v: %v hands %v over to you",
+		text.User(now.ID), text.Sanitize(cmp.Or(now.By.Name, now.By.ID), maxNoticeName), what)
 	if now.Is(now.By) {
 		line = text.Lead(text.Sanitize(now.Name, maxNoticeName), " takes over ", what)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -25,14 +25,14 @@ func stateCards() map[string]drawing {
 		cards["state-"+name] = from
 	}
 	attack, since := attackCard(func(*apiclient.Attack) {}), now.Add(-4*time.Minute)
-	is := func(state headline.State, since time.Time) func(c *drawing) {
+	is := func(state words.State, since time.Time) func(c *drawing) {
 		return func(c *drawing) {
 			c.Headline = headed(*c).Headline
 			c.Headline.State, c.Headline.Since = state, since
 		}
 	}
-	for _, state := range []headline.State{
-		headline.Unknown, headline.FalsePositive, headline.Test, headline.Ended, headline.Blocked, headline.Mitigated, headline.Quiet, headline.PartlyBlocked, headline.NotBlocked,
+	for _, state := range []words.State{
+		words.Unknown, words.FalsePositive, words.Test, words.Ended, words.Blocked, words.Mitigated, words.Quiet, words.PartlyBlocked, words.NotBlocked,
 	} {
 		add("attack-"+string(state), attack, is(state, since))
 		add("incident-"+string(state), incident(), is(state, since))
@@ -40,19 +40,19 @@ func stateCards() map[string]drawing {
 	reviewed := incident()
 	reviewed.Triage = annasTriage()
 	reviewed.Triage.Verdict = &record.Verdict{Is: "real", By: anna(), At: now.Add(-time.Minute)}
-	add("incident-ended-reviewed", reviewed, is(headline.Ended, since))
+	add("incident-ended-reviewed", reviewed, is(words.Ended, since))
 	add("resumed", incident(), func(c *drawing) {
-		is(headline.NotBlocked, time.Time{})(c)
+		is(words.NotBlocked, time.Time{})(c)
 		c.Headline.Resumed = since
 	})
 	add("unreachable", incident(), func(c *drawing) {
 		c.Outage = record.Outage{From: since, Why: "the service can't be reached"}
-		is(headline.Unknown, since)(c)
-		c.Headline.Was = headline.NotBlocked
+		is(words.Unknown, since)(c)
+		c.Headline.Was = words.NotBlocked
 	})
 	add("stopped", incident(), func(c *drawing) {
 		stoppedBoth(c)
-		is(headline.Mitigated, since)(c)
+		is(words.Mitigated, since)(c)
 	})
 	add("console-country", attack, func(c *drawing) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 9, List: apiclient.ListDeny, Kind: apiclient.KindCountry, Values: []string{"FR"}, Apps: []int{apiclient.AllApps}, Author: "rob"}}
@@ -60,7 +60,7 @@ func stateCards() map[string]drawing {
 		c.Situation.Attack.Last = since
 		c.Situation.Stopped.Sources = map[netip.Addr]record.Tally{c.Situation.Attack.Sources[0].IP: {N: 40, First: since, Last: now}}
 		c.Situation.Others = efficacy.Others(c.Situation, 0)
-		is(headline.Mitigated, since)(c)
+		is(words.Mitigated, since)(c)
 	})
 	add("deny-not-working", incident(), func(c *drawing) {
 		stoppedBoth(c)

@@ -10,8 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -38,16 +37,16 @@ func (c drawing) storm() Message {
 
 func (c drawing) stormHeadline() (l line) {
 	h := c.Headline
-	label := text.New(signs[cmp.Or(h.State, headline.Unknown)], " ", text.Bold(headline.StormState(h.State, *c.Storm)))
+	label := text.Newf("%v *%v*", signs[cmp.Or(h.State, words.Unknown)], words.StormState(h.State, *c.Storm))
 	switch {
 	case h.Since.IsZero():
-	case h.State == headline.Ended:
-		label = text.New(label, ", last hit ", c.clock(h.Since))
+	case h.State == words.Ended:
+		label.Addf(", last hit %v", c.clock(h.Since))
 	default:
-		label = text.New(label, " since ", c.clock(h.Since))
+		label.Addf(" since %v", c.clock(h.Since))
 	}
 	l.say(0, label)
-	l.say(0, text.Bold(string(h.Severity)+" storm"))
+	l.sayf(0, "*%v storm*", string(h.Severity))
 	return l
 }
 
@@ -56,21 +55,21 @@ func (c drawing) stormHeadline() (l line) {
 func (c drawing) stormExtent() (l line) {
 	s := *c.Storm
 	if c.SharedChannel {
-		l.say(0, text.Bold(text.Sanitize(c.Account.Name, maxName)))
+		l.sayf(0, "*%v*", text.Sanitize(c.Account.Name, maxName))
 	}
 	if was := c.Headline.Was; was != "" {
-		l.say(0, "Was ", headline.StormState(was, s), ". ", text.Bold("WAF API unreachable"), ": act in the console")
+		l.sayf(0, "Was %v. *WAF API unreachable*: act in the console", words.StormState(was, s))
 		return l
 	}
-	l.say(0, describe.Applications(s, c.Account))
+	l.say(0, words.Applications(s, c.Account))
 	l.say(0, "since ", c.clock(s.Began))
-	counted := text.New(describe.Counted(s))
+	counted := text.New(words.Counted(s))
 	switch {
 	case s.Growing() || c.Quiet:
 	case s.GoesOn():
-		counted = text.New(counted, ", ", describe.Active(s))
+		counted.Addf(", %v", words.Active(s))
 	default:
-		counted = text.New(counted, ", no new ones since ", c.clock(s.Ended), ", ", describe.Active(s))
+		counted.Addf(", no new ones since %v, %v", c.clock(s.Ended), words.Active(s))
 	}
 	l.say(0, counted)
 	return l
@@ -80,25 +79,25 @@ func (c drawing) stormExtent() (l line) {
 // in common.
 func (c drawing) stormSources(offered advice.Advice) (lines []line) {
 	s := *c.Storm
-	words, through := headline.StormWords(c.Headline.State, s)
+	said, through := words.StormWords(c.Headline.State, s)
 	if through == 0 {
-		return []line{{{describe.Cause(s, c.Policy), 0}}}
+		return []line{{{words.Cause(s, c.Policy), 0}}}
 	}
-	title := words[:1] + strings.ToLower(words[1:])
+	title := said[:1] + strings.ToLower(said[1:])
 	if s.UnblockedCount == 0 {
 		lines = append(lines, line{{text.New(title, ": see their own cards"), 0}})
 	} else {
 		ids := text.New(title, ":")
 		for _, a := range s.Unblocked[:min(maxStormIDs, len(s.Unblocked))] {
-			ids = text.New(ids, " ", text.Code(record.AttackID(c.Account.Name, a.ID)))
+			ids.Addf(" `%v`", record.AttackID(c.Account.Name, a.ID))
 		}
 		if more := s.UnblockedCount - maxStormIDs; more > 0 {
-			ids = text.New(ids, " and ", text.Number(more), " more")
+			ids.Addf(" and %v more", text.Number(more))
 		}
 		lines = append(lines, line{{ids, 0}})
 	}
 	if behind, ok := namedSource(s, offered); ok {
-		lines = append(lines, line{{text.New(describe.StormSource(behind.IP, behind.Country, c.Policy), " ", reach(s, behind)), 0}})
+		lines = append(lines, line{{text.New(words.StormSource(behind.IP, behind.Country, c.Policy), " ", reach(s, behind)), 0}})
 	}
 	return lines
 }
@@ -145,12 +144,12 @@ func (c drawing) stormButtons(m *buttonMaker, offered advice.Advice) (buttons []
 	remedies := offered.Remedies[:min(1, len(offered.Remedies))]
 	all := slices.Concat(remedies, advice.ShowUnblocked(c.Situation), acknowledge, offered.Suggestions, undo)
 	switch {
-	case c.unreachable():
+	case c.Unwatched():
 		all = acknowledge
 		if console := m.link(text.Link{Label: "Open console", URL: c.Account.ConsoleURL}); console != nil {
 			buttons = append(buttons, console)
 		}
-	case c.is(headline.Ended, headline.FalsePositive, headline.Test):
+	case c.is(words.Ended, words.FalsePositive, words.Test):
 		all = slices.Concat(remedies, advice.Triage(c.Situation), undo)
 	}
 	most := mostButtons - 1
@@ -171,8 +170,8 @@ func (c drawing) stormButtons(m *buttonMaker, offered advice.Advice) (buttons []
 // room from where, and who is on it.
 func (c drawing) stormNotice() string {
 	s, h := *c.Storm, c.Headline
-	words, through := headline.StormWords(h.State, s)
-	counted, on := text.Count(s.Grouped, "attack"), text.Cut(describe.Applications(s, c.Account), maxNoticeName)
+	said, through := words.StormWords(h.State, s)
+	counted, on := text.Count(s.Grouped, "attack"), text.Cut(words.Applications(s, c.Account), maxNoticeName)
 	if s.AppCount > 1 {
 		on = text.Count(s.AppCount, "application")
 	}
@@ -182,7 +181,7 @@ func (c drawing) stormNotice() string {
 	if through > 0 {
 		counted = text.Number(through) + " of " + counted
 	}
-	notice := words + ", " + string(h.Severity) + " storm: " + counted + " on " + on + "."
+	notice := said + ", " + string(h.Severity) + " storm: " + counted + " on " + on + "."
 	for _, more := range []string{c.stormNoticeSource(s), stormNoticeOwner(c.Triage), incidentsBeside(s)} {
 		if more != "" && noticeFits(notice+" "+more, maxNotice) {
 			notice += " " + more
@@ -193,7 +192,7 @@ func (c drawing) stormNotice() string {
 
 // stormNoticeSource is the busiest source of what gets through.
 func (c drawing) stormNoticeSource(s record.Storm) string {
-	_, through := headline.StormWords(c.Headline.State, s)
+	_, through := words.StormWords(c.Headline.State, s)
 	if through == 0 || len(s.Behind) == 0 {
 		return ""
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -21,19 +21,19 @@ func (c drawing) suggestions(offered advice.Advice) []call.Suggestion {
 	var acknowledge, triage []call.Suggestion
 	measures := offered.Suggestions
 	switch {
-	case c.unreachable():
+	case c.Unwatched():
 		measures = nil
-	case c.is(headline.FalsePositive, headline.Test, headline.Ended, headline.Blocked):
+	case c.is(words.FalsePositive, words.Test, words.Ended, words.Blocked):
 		measures, triage = nil, advice.Triage(c.Situation)
-	case c.is(headline.Mitigated): // every source is covered: only a patch stops it for longer
+	case c.is(words.Mitigated): // every source is covered: only a patch stops it for longer
 		measures = slices.DeleteFunc(slices.Clone(measures), func(b call.Suggestion) bool { return b.Line.Name != "patch" })
-	case c.is(headline.Quiet):
+	case c.is(words.Quiet):
 		measures = slices.DeleteFunc(slices.Clone(measures), func(b call.Suggestion) bool { return b.Line.Name == "mode" }) // it affects every visitor
 	}
-	if c.is(headline.Mitigated, headline.Quiet) && len(measures) == 0 {
+	if c.is(words.Mitigated, words.Quiet) && len(measures) == 0 {
 		triage = advice.Triage(c.Situation)
 	}
-	over := c.is(headline.FalsePositive, headline.Test) || c.is(headline.Ended) && (c.Triage.Verdict != nil || !c.Headline.Incident)
+	over := c.is(words.FalsePositive, words.Test) || c.is(words.Ended) && (c.Triage.Verdict != nil || !c.Headline.Incident)
 	if c.Triage.Owner == nil && !over {
 		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
 	}
@@ -46,7 +46,7 @@ func (c drawing) suggestions(offered advice.Advice) []call.Suggestion {
 // buttons are a card's, and lines to type for what has no room.
 func (c drawing) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
 	suggestions := c.suggestions(offered)
-	if c.unreachable() {
+	if c.Unwatched() {
 		if b := m.link(text.Link{Label: "Open console", URL: c.Account.ConsoleURL}); b != nil {
 			buttons = append(buttons, b)
 		}

@@ -39,22 +39,27 @@ func BenchmarkWaiting(b *testing.B) {
 // postAll has so many messages posted, which come to wait at once, the newest first.
 func postAll(b *testing.B, waiting int) time.Duration {
 	b.Helper()
-	box := &countdown{tries: tries{tried: map[string]time.Time{}}}
+	var events []record.Event
 	for i := range waiting {
 		at := now.Add(-time.Duration(i) * time.Second)
-		box.events = append(box.events, record.Event{ID: fmt.Sprint(i), Account: "acme", Channel: "C1", Kind: record.PagerUnreachable, At: at, Payload: record.PagerFault{}})
+		events = append(events, record.Event{ID: fmt.Sprint(i), Account: "acme", Channel: "C1", Kind: record.PagerUnreachable, At: at, Payload: record.PagerFault{}})
 	}
-	box.left.Add(waiting)
 	n := New(Config{
 		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: quick{}}}),
-		Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
+		Store:    newBox(b).Store,
 		Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
 	})
 	ctx, stop := context.WithCancel(b.Context())
 	var owns sync.WaitGroup
-	begun := time.Now()
 	owns.Go(func() { n.Own(ctx, ctx, "acme", Unread{}) })
-	box.left.Wait()
+	for !n.Owns("acme") {
+		time.Sleep(time.Millisecond)
+	}
+	begun := time.Now()
+	n.Notify("acme", events)
+	for left, _ := n.Backlog("acme"); left.Waiting > 0; left, _ = n.Backlog("acme") {
+		time.Sleep(time.Millisecond)
+	}
 	took := time.Since(begun)
 	stop()
 	owns.Wait()
@@ -68,18 +73,4 @@ type quick struct{}
 func (quick) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := io.NopCloser(strings.NewReader(`{"ok":true,"channel":"C1","ts":"1.1"}`))
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: answer, Request: r}, r.Body.Close()
-}
-
-// countdown is an outbox that counts down what waits in it.
-type countdown struct {
-	tries
-	events []record.Event
-	left   sync.WaitGroup
-}
-
-func (c *countdown) Waiting(context.Context, string) ([]record.Event, error) { return c.events, nil }
-
-func (c *countdown) Notified(context.Context, record.Event, string, string, bool) (double bool, err error) {
-	c.left.Done()
-	return false, nil
 }

@@ -16,67 +16,29 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// outbox holds an event of a change that was notified before.
-type outbox struct {
-	Outbox
-	Cards
-	Attacks
-	Triage
-	Redraws
-	Drills
-	change record.Change
-	events map[string]record.Event
-}
-
-func (o *outbox) Waiting(context.Context, string) (all []record.Event, err error) {
-	for _, e := range o.events {
-		all = append(all, e)
-	}
-	return all, nil
-}
-
-func (o *outbox) Changes(context.Context, string) ([]record.Change, error) {
-	return []record.Change{o.change}, nil
-}
-
-func (o *outbox) Change(context.Context, string, string) (record.Change, error) { return o.change, nil }
-
-func (o *outbox) BeginNotify(_ context.Context, _, _ string, now time.Time) (record.Attempt, error) {
-	return record.Attempt{First: now, Again: true, Notified: true}, nil
-}
-
-func (o *outbox) Notified(_ context.Context, e record.Event, _, _ string, _ bool) (double bool, err error) {
-	delete(o.events, e.ID)
-	return false, nil
-}
-
-func (o *outbox) Drill(context.Context, string) (record.Drill, error) { return record.Drill{}, nil }
-
-func (o *outbox) Stale(context.Context, string) (map[string]record.RedrawMark, error) {
-	return nil, nil
-}
-
-// stores are those that the tests need.
-func stores(box *outbox) Stores {
-	return Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box}
-}
-
 // Else it would wait until its delivery is no longer stored, and then be posted twice.
 func TestAnEventThatIsStoredAgainIsTakenOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ch := record.Change{ID: "c1", Account: "acme", State: record.StateBegun, Fault: "it is not known"}
 		e := record.Event{ID: "c1:begun", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", Payload: record.ChangeFacts{Change: "c1"}}
-		box := &outbox{change: ch, events: map[string]record.Event{e.ID: e}}
+		box := newBox(t)
+		box.put("changes", "c1", ch)
+		box.announce(e)
+		_, err := box.Outbox.Notified(t.Context(), e, "C1", "1.1", false)
+		require.NoError(t, err)
+		box.announce(e)
 		b := New(Config{
-			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Stores: stores(box),
+			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Store: box.Store,
 			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); b.Own(ctx, ctx, "acme", Unread{}) }()
 		synctest.Wait()
-		require.Empty(t, box.events)
+		waits, err := box.Outbox.Waiting(t.Context(), "acme")
+		require.NoError(t, err)
+		require.Empty(t, waits)
 		stop()
 		<-ended
 	})
@@ -124,63 +86,44 @@ func TestFewRenewalsAreSaid(t *testing.T) {
 	require.Equal(t, 120, said(2*time.Minute, record.Actor{ID: "U0ANN", Via: record.ViaButton}), "what a person asks for is answered")
 }
 
-// states has one attack's state.
-type states struct {
-	outbox
-	state record.AttackState
-	owner *record.Owner
-}
-
-func (s *states) AttackState(context.Context, string, string) (record.AttackState, bool, error) {
-	return s.state, true, nil
-}
-
-func (s *states) Card(context.Context, string, string) (channel, ts string, err error) {
-	return cardAt.Channel, cardAt.TS, nil
-}
-
-func (s *states) BeginNotify(_ context.Context, _, _ string, now time.Time) (record.Attempt, error) {
-	return record.Attempt{First: now}, nil
-}
-
-func (s *states) Details(context.Context, string, string) (record.AttackDetails, error) {
-	return record.AttackDetails{State: s.state, Card: cardAt, Triage: record.Triage{Owner: s.owner}, Changes: []record.Change{s.change}, Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}, nil
-}
-
 // What failed or doesn't work mentions operators, else whom the route of its attack mentions, outside quiet hours; what
 // is about no attack, whom a route does.
 func TestWhoHearsOfWhatFailed(t *testing.T) {
 	t.Parallel()
 	quiet, loud := record.AttackState{Attack: through, Mention: "S0TEAM", Suppressed: true}, record.AttackState{Attack: through, Mention: "S0TEAM"}
-	attack := record.AttackID("acme", through.ID)
 	for _, c := range []struct {
 		name, ops, attack string
 		kind              record.EventKind
 		state             record.AttackState
 		hears             []string
 	}{
-		{"failed, of an attack", "", attack, record.ChangeSettled, loud, []string{"U0ANN", "S0TEAM"}},
-		{"failed, of an attack, in quiet hours", "", attack, record.ChangeSettled, quiet, []string{"U0ANN"}},
+		{"failed, of an attack", "", theAttack, record.ChangeSettled, loud, []string{"U0ANN", "S0TEAM"}},
+		{"failed, of an attack, in quiet hours", "", theAttack, record.ChangeSettled, quiet, []string{"U0ANN"}},
 		{"failed, of no attack", "", "", record.ChangeSettled, loud, []string{"U0ANN", "S0FIRST"}},
-		{"failed, and there are operators", "S0OPS", attack, record.ChangeSettled, loud, []string{"U0ANN", "S0OPS"}},
-		{"not working", "", attack, record.MitigationNotWorking, loud, []string{"U0ANN", "S0TEAM"}},
-		{"not working, acknowledged", "", attack, record.MitigationNotWorking, loud, []string{"U0ANN", "U0BOB", "S0TEAM"}},
-		{"not working, and there are operators", "S0OPS", attack, record.MitigationNotWorking, quiet, []string{"U0ANN", "S0OPS"}},
+		{"failed, and there are operators", "S0OPS", theAttack, record.ChangeSettled, loud, []string{"U0ANN", "S0OPS"}},
+		{"not working", "", theAttack, record.MitigationNotWorking, loud, []string{"U0ANN", "S0TEAM"}},
+		{"not working, acknowledged", "", theAttack, record.MitigationNotWorking, loud, []string{"U0ANN", "U0BOB", "S0TEAM"}},
+		{"not working, and there are operators", "S0OPS", theAttack, record.MitigationNotWorking, quiet, []string{"U0ANN", "S0OPS"}},
 	} {
-		box := &states{state: c.state, outbox: outbox{change: record.Change{
-			ID: "c1", Account: "acme", AttackID: c.attack, Does: "Deny 203.0.113.7", State: record.StateFailed, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, At: now,
-		}}}
+		box := newBox(t)
+		box.put("attacks", theAttack, c.state)
+		box.redis.HSet("{a:acme}:cards", theAttack, cardAt.String())
 		if strings.HasSuffix(c.name, "acknowledged") {
-			box.owner = &record.Owner{ID: "U0BOB"}
+			box.put("triage", theAttack, record.Triage{Owner: &record.Owner{ID: "U0BOB"}})
+		}
+		ch := record.Change{
+			ID: "c1", Account: "acme", AttackID: c.attack, Does: "Deny 203.0.113.7", State: record.StateFailed, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, At: now,
 		}
 		if c.kind == record.MitigationNotWorking {
-			box.change.State, box.change.Fault = record.StateDone, ""
+			ch.State, ch.Fault = record.StateDone, ""
+			box.put("efficacy", "c1", record.Efficacy{Finding: record.NotWorking})
 		}
+		box.put("changes", "c1", ch)
 		var said string
 		slack := &choosy{refuses: func(_, text string) string { said = text; return "" }}
 		n := New(Config{
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: slack}}),
-			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
+			Store:    box.Store,
 			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1", OpsMention: c.ops, Routes: []config.Route{{Mention: "S0FIRST"}}}}},
 		})
 		require.NoError(t, n.handle(t.Context(), record.Event{ID: "e1", Account: "acme", Kind: c.kind, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}), c.name)

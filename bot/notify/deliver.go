@@ -17,9 +17,9 @@ type delivered struct {
 }
 
 // carryOut does what was planned for an event, and takes the event off the outbox.
-func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f facts, p plan) error {
+func (n *Notifier) carryOut(ctx context.Context, e record.Event, f facts, p plan) error {
 	if p.stale {
-		if err := n.cfg.Stores.Redraws.MarkStale(ctx, e.Account, f.attack, urgency(e)); err != nil {
+		if err := n.cfg.Store.Cards.MarkStale(ctx, e.Account, f.attack, urgency(e)); err != nil {
 			return err
 		}
 	}
@@ -46,8 +46,8 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 		return n.deliver.drop(ctx, e)
 	}
 	first, err := n.sendAll(ctx, f, p.posts)
-	if err == nil && shown != nil && !first.done {
-		err = shown(ctx, e, f, first)
+	if k := f.kept; err == nil && k.in != nil && !first.done {
+		err = k.in.SaveMessageAt(ctx, e.Account, k.id, first.at.Channel, first.at.TS, k.revision)
 	}
 	if err == nil {
 		err = n.takeOff(ctx, e, f, first)
@@ -138,7 +138,7 @@ func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool)
 		err = n.handle(ctx, lost)
 	}
 	if err == nil {
-		at.Channel, at.TS, err = n.cfg.Stores.Cards.Card(ctx, reply.Account, f.attack)
+		at.Channel, at.TS, err = n.cfg.Store.Cards.Card(ctx, reply.Account, f.attack)
 	}
 	if err != nil {
 		return at, fmt.Errorf("post card of %s again: %w", f.attack, err)
@@ -185,7 +185,7 @@ func (n *Notifier) catchUp(ctx context.Context, e record.Event, drawn facts, fou
 
 // emit stores an event that the Notifier found out, and queues it.
 func (n *Notifier) emit(ctx context.Context, e record.Event) error {
-	if err := n.cfg.Stores.Outbox.Announce(ctx, e); err != nil {
+	if err := n.cfg.Store.Outbox.Announce(ctx, e); err != nil {
 		return err
 	}
 	n.Notify(e.Account, []record.Event{e})

@@ -91,7 +91,7 @@ func (d *deliverer) postSlot(ctx context.Context, channel string, urgent bool) (
 	if urgent {
 		keep = 0
 	}
-	return d.cfg.Stores.Pace.PostSlot(ctx, channel, perSecond, atOnce, keep)
+	return d.cfg.Store.Pace.PostSlot(ctx, channel, perSecond, atOnce, keep)
 }
 
 // editSlot takes the right to edit one message, when it is its turn among all that want to, of all accounts and replicas.
@@ -102,7 +102,7 @@ func (d *deliverer) editSlot(ctx context.Context, turn record.EditTurn) (wait ti
 	if !d.paced(slackconn.MethodUpdate) {
 		return 0, nil
 	}
-	return d.cfg.Stores.Pace.EditSlot(ctx, editsPerMinute, turn)
+	return d.cfg.Store.Pace.EditSlot(ctx, editsPerMinute, turn)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for, or until stop is closed.

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
@@ -53,8 +54,17 @@ func (f facts) ops() string {
 
 // kept is a message that is kept true: posted first, edited later.
 type kept struct {
+	in       messages // nil: the event is about none
 	id       string
 	at       record.Place // zero: it isn't known to be anywhere
 	shows    int          // the revision that it shows
 	revision int          // the newest
+}
+
+// messages holds where messages are that are kept true: approval requests' cards, or the notice of a permission loss.
+type messages interface {
+	// MessageAt is where the message with that id is, and the revision that it shows; ts is "" if it isn't known to be
+	// anywhere.
+	MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
+	SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error
 }

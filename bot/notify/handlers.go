@@ -9,12 +9,10 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// handler is how the events of a kind come to Slack: which facts are read, what is made of them, and what is recorded
-// then.
+// handler is how the events of a kind come to Slack: which facts are read, and what is made of them.
 type handler struct {
 	needs []load
 	plan  func(e record.Event, f facts) (plan, error) // pure
-	shown shown                                       // nil: only where the event's own message is
 }
 
 // plan is what is made of an event and its facts. The zero plan says nothing: the event is taken off the outbox.
@@ -26,12 +24,9 @@ type plan struct {
 	page   *record.Page   // has the pager of a test card called, or the call resolved, first; nil: not
 }
 
-// shown records where the first message of a plan is, for later events to edit it.
-type shown func(ctx context.Context, e record.Event, f facts, first delivered) error
-
 // table has one handler for each kind of event.
 func (n *Notifier) table() map[record.EventKind]handler {
-	l, request, loss := n.read, savePlace(n.cfg.Stores.Approvals), savePlace(n.cfg.Stores.Permissions)
+	l := n.read
 	drawing := []load{l.beginCard, l.loadDrawing}
 	ofAttack := []load{l.loadChange, l.loadAttack}
 	return map[record.EventKind]handler{
@@ -49,8 +44,8 @@ func (n *Notifier) table() map[record.EventKind]handler {
 		record.StoreRebuilt:         row(storeRebuilt),
 		record.APIUnreachable:       row(apiUnreachable),
 		record.MonitoringGap:        row(monitoringGap),
-		record.PermissionLost:       row(permissionChanged, l.loadLoss).recorded(loss),
-		record.ApprovalAsked:        row(approvalChanged, l.loadRequest).recorded(request),
+		record.PermissionLost:       row(permissionChanged, l.loadLoss),
+		record.ApprovalAsked:        row(approvalChanged, l.loadRequest),
 		record.ChangeSettled:        row(changeSettled, l.loadChange, l.loadRoute, l.awaitCard),
 		record.MitigationEnding:     row(mitigationEnding, ofAttack...),
 		record.EndOverdue:           row(endOverdue, ofAttack...),
@@ -77,11 +72,6 @@ func row[P record.Payload](pure func(e record.Event, p P, f facts) plan, needs .
 	}}
 }
 
-func (h handler) recorded(by shown) handler {
-	h.shown = by
-	return h
-}
-
 // payload is the payload of an event, as its kind has it.
 func payload[P record.Payload](e record.Event) (P, error) {
 	p, ok := e.Payload.(P)
@@ -89,13 +79,6 @@ func payload[P record.Payload](e record.Event) (P, error) {
 		return p, fmt.Errorf("notify event %s: %s has the payload %T", e.ID, e.Kind, e.Payload)
 	}
 	return p, nil
-}
-
-// savePlace records the place and the revision of a message that is kept true.
-func savePlace(s Messages) shown {
-	return func(ctx context.Context, e record.Event, f facts, first delivered) error {
-		return s.SaveMessageAt(ctx, e.Account, f.kept.id, first.at.Channel, first.at.TS, f.kept.revision)
-	}
 }
 
 // handle brings an event to Slack, and takes it off the outbox.
@@ -129,10 +112,9 @@ func (n *Notifier) handle(ctx context.Context, e record.Event) error {
 
 // say plans an event's messages by the facts at hand, and carries that out.
 func (n *Notifier) say(ctx context.Context, e record.Event, f facts) error {
-	h := n.handlers[e.Kind]
-	p, err := h.plan(e, f)
+	p, err := n.handlers[e.Kind].plan(e, f)
 	if err != nil {
 		return err
 	}
-	return n.carryOut(ctx, e, h.shown, f, p)
+	return n.carryOut(ctx, e, f, p)
 }

@@ -13,28 +13,18 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// AllTriage says that U0ANN owns an attack.
-func (o *tries) AllTriage(context.Context, string) (map[string]record.Triage, error) {
-	return map[string]record.Triage{"x:1": {Owner: &record.Owner{ID: "U0ANN", Name: "Anna", Since: time.Now()}}}, nil
-}
-
-// PostSlot and EditSlot give every right at once.
-func (o *tries) PostSlot(context.Context, string, float64, int, int) (time.Duration, error) {
-	return 0, nil
-}
-func (o *tries) EditSlot(context.Context, int, record.EditTurn) (time.Duration, error) {
-	return 0, nil
-}
-
 // Slack asks for half an hour. What isn't urgent waits for it; an incident is tried each minute, and once Slack takes one all others go on.
 func TestALongPauseOfSlackDoesNotHoldIncidents(t *testing.T) {
 	t.Parallel()
 	var lifted time.Time
-	owning(t, func(string, string) string {
+	var stored *box
+	owningWith(t, func(string, string) string {
 		if time.Now().Before(lifted) {
 			return limits
 		}
 		return ""
+	}, func(_ *Config, b *box) {
+		stored = b
 	}, func(n *Notifier, s *choosy) {
 		tried := func() int {
 			s.mu.Lock()
@@ -42,6 +32,7 @@ func TestALongPauseOfSlackDoesNotHoldIncidents(t *testing.T) {
 			return s.tries
 		}
 		lifted = time.Now().Add(10*time.Minute + 30*time.Second)
+		stored.put("triage", "x:1", record.Triage{Owner: &record.Owner{ID: "U0ANN", Name: "Anna", Since: time.Now()}})
 		n.Notify("acme", []record.Event{{ID: "took over", Account: "acme", Channel: "C1", Kind: record.TookOver, At: time.Now(), Payload: record.Assignment{To: "U0ANN"}}})
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, 1, tried(), "it waits")
@@ -56,23 +47,21 @@ func TestALongPauseOfSlackDoesNotHoldIncidents(t *testing.T) {
 	})
 }
 
-// spent is a Pace that has no edit left for an hour.
-type spent struct{ *tries }
-
-func (spent) EditSlot(context.Context, int, record.EditTurn) (time.Duration, error) {
-	return time.Hour, nil
-}
-
 // A replica that stops doesn't wait until it may edit: the next owner finds in the outbox what it didn't.
 func TestAStopWaitsForNoEdit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		box := &tries{tried: map[string]time.Time{}}
+		box := newBox(t)
+		for range editsPerMinute / 5 { // all that may come at once
+			wait, err := box.Pace.EditSlot(t.Context(), editsPerMinute, record.EditTurn{Of: "another", Due: time.Now()})
+			require.NoError(t, err)
+			require.Zero(t, wait)
+		}
 		n := New(Config{
 			MessagesPerSecond: 1,
 
-			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: &choosy{}}}),
-			Stores: Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box, Pace: spent{box}},
+			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: &choosy{}}}),
+			Store: box.Store,
 		})
 		more, stop := context.WithCancel(t.Context())
 		edited, ended := make(chan error, 1), make(chan struct{})

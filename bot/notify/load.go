@@ -54,12 +54,12 @@ func (l loader) loadChange(ctx context.Context, e record.Event, f *facts) error 
 	if err != nil {
 		return err
 	}
-	if f.change, err = l.cfg.Stores.Changes.Change(ctx, e.Account, about.Change); err != nil {
+	if f.change, err = l.cfg.Store.Ledger.Change(ctx, e.Account, about.Change); err != nil {
 		return err
 	}
 	f.attack = f.change.AttackID
 	if f.change.Extends != "" {
-		f.extended, err = l.cfg.Stores.Changes.Change(ctx, e.Account, f.change.Extends)
+		f.extended, err = l.cfg.Store.Ledger.Change(ctx, e.Account, f.change.Extends)
 	}
 	return err
 }
@@ -67,14 +67,14 @@ func (l loader) loadChange(ctx context.Context, e record.Event, f *facts) error 
 // loadRoute reads what is stored of the attack of a change that failed, if that isn't for operators.
 func (l loader) loadRoute(ctx context.Context, e record.Event, f *facts) (err error) {
 	if f.attack != "" && f.account.OpsMention == "" && len(change.Failure(f.change)) > 0 {
-		f.shown, f.known, err = l.cfg.Stores.Attacks.AttackState(ctx, e.Account, f.attack)
+		f.shown, f.known, err = l.cfg.Store.Attacks.AttackState(ctx, e.Account, f.attack)
 	}
 	return err
 }
 
 // loadAttack reads what is stored of an attack. An event may know more.
 func (l loader) loadAttack(ctx context.Context, e record.Event, f *facts) (err error) {
-	if f.details, err = l.cfg.Stores.Cards.Details(ctx, f.account.Name, f.attack); err == nil {
+	if f.details, err = l.cfg.Store.Cards.Details(ctx, f.account.Name, f.attack); err == nil {
 		f.showAttack(e)
 		f.shared = l.shared(f.account, cmp.Or(f.card.Channel, f.shown.Channel))
 	}
@@ -88,7 +88,7 @@ func (l loader) beginCard(ctx context.Context, e record.Event, f *facts) (err er
 		return l.loadAttack(ctx, e, f)
 	}
 	var begun record.Attempt
-	if f.details, begun, err = l.cfg.Stores.Cards.BeginCard(ctx, f.account.Name, f.attack, e.ID, l.cfg.Clocks.Now()); err == nil {
+	if f.details, begun, err = l.cfg.Store.Cards.BeginCard(ctx, f.account.Name, f.attack, e.ID, l.cfg.Clocks.Now()); err == nil {
 		f.begun = &begun
 		f.showAttack(e)
 		f.shared = l.shared(f.account, cmp.Or(f.card.Channel, f.shown.Channel))
@@ -115,18 +115,18 @@ func (l loader) loadDrawing(ctx context.Context, e record.Event, f *facts) error
 	if began := e.ID == record.CardDelivery(e.Account, e.Attack().ID); e.Kind == record.CardLost || began && (f.card.TS != "" || e.Revision() == f.shown.Revision) {
 		return nil
 	}
-	all, err := l.cfg.Stores.Outbox.Waiting(ctx, e.Account)
+	all, err := l.cfg.Store.Outbox.Waiting(ctx, e.Account)
 	f.waiting = slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack().ID != e.Attack().ID || w.Changed().Revision == 0 })
 	return err
 }
 
 func (l loader) loadPlace(ctx context.Context, e record.Event, f *facts) (err error) {
-	f.card.Channel, f.card.TS, err = l.cfg.Stores.Cards.Card(ctx, e.Account, f.attack)
+	f.card.Channel, f.card.TS, err = l.cfg.Store.Cards.Card(ctx, e.Account, f.attack)
 	return err
 }
 
 func (l loader) loadTriage(ctx context.Context, e record.Event, f *facts) (err error) {
-	f.triage, err = l.cfg.Stores.Triage.AllTriage(ctx, e.Account)
+	f.triage, err = l.cfg.Store.Triage.AllTriage(ctx, e.Account)
 	return err
 }
 
@@ -160,11 +160,11 @@ func (l loader) loadSuccessor(ctx context.Context, e record.Event, f *facts) (er
 
 // successor is the line that leads from a former card of an attack to its card; empty if it has none elsewhere.
 func (l loader) successor(ctx context.Context, a Account, attack string, former record.Place) (line text.Text, err error) {
-	channel, ts, err := l.cfg.Stores.Cards.Card(ctx, a.Name, attack)
+	channel, ts, err := l.cfg.Store.Cards.Card(ctx, a.Name, attack)
 	if err != nil {
 		return nil, err
 	}
-	state, known, err := l.cfg.Stores.Attacks.AttackState(ctx, a.Name, attack)
+	state, known, err := l.cfg.Store.Attacks.AttackState(ctx, a.Name, attack)
 	if err != nil || !known || ts == "" || ts == former.TS && channel == former.Channel {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (l loader) loadRequest(ctx context.Context, e record.Event, f *facts) error
 	if err != nil {
 		return err
 	}
-	all, err := l.cfg.Stores.Approvals.Requests(ctx, e.Account)
+	all, err := l.cfg.Store.Approvals.Requests(ctx, e.Account)
 	if err != nil {
 		return err
 	}
@@ -190,24 +190,24 @@ func (l loader) loadRequest(ctx context.Context, e record.Event, f *facts) error
 		return nil
 	}
 	f.request, f.attack = all[i], all[i].AttackID
-	if err := f.loadKept(ctx, l.cfg.Stores.Approvals, f.request.ID, f.request.Revision); err != nil {
+	if err := f.loadKept(ctx, l.cfg.Store.Approvals, f.request.ID, f.request.Revision); err != nil {
 		return err
 	}
 	return l.awaitCard(ctx, e, f)
 }
 
 func (l loader) loadLoss(ctx context.Context, e record.Event, f *facts) (err error) {
-	if f.loss, err = l.cfg.Stores.Permissions.PermissionLoss(ctx, e.Account); err != nil {
+	if f.loss, err = l.cfg.Store.Permissions.PermissionLoss(ctx, e.Account); err != nil {
 		return err
 	}
-	if f.changes, err = l.cfg.Stores.Changes.Changes(ctx, e.Account); err != nil {
+	if f.changes, err = l.cfg.Store.Ledger.Changes(ctx, e.Account); err != nil {
 		return err
 	}
-	return f.loadKept(ctx, l.cfg.Stores.Permissions, f.loss.ID(), f.loss.Revision)
+	return f.loadKept(ctx, l.cfg.Store.Permissions, f.loss.ID(), f.loss.Revision)
 }
 
-func (f *facts) loadKept(ctx context.Context, s Messages, id string, revision int) (err error) {
-	f.kept = kept{id: id, revision: revision}
+func (f *facts) loadKept(ctx context.Context, s messages, id string, revision int) (err error) {
+	f.kept = kept{in: s, id: id, revision: revision}
 	f.kept.at.Channel, f.kept.at.TS, f.kept.shows, err = s.MessageAt(ctx, f.account.Name, id)
 	return err
 }
@@ -219,7 +219,7 @@ const drillAgain = 2 * time.Second
 func (l loader) loadDrill(ctx context.Context, e record.Event, f *facts) error {
 	about, err := payload[record.DrillFacts](e)
 	if err == nil {
-		f.drill, err = l.cfg.Stores.Drills.Drill(ctx, e.Account)
+		f.drill, err = l.cfg.Store.Drills.Drill(ctx, e.Account)
 	}
 	if err == nil && about.Report && about.Drill == f.drill.ID && f.drill.Waits(f.now) {
 		err = &laterError{due: time.Now().Add(drillAgain)}
@@ -264,7 +264,7 @@ func (l loader) awaitCard(ctx context.Context, e record.Event, f *facts) error {
 	if err := l.loadPlace(ctx, e, f); err != nil || f.card.TS != "" {
 		return err
 	}
-	state, _, err := l.cfg.Stores.Attacks.AttackState(ctx, e.Account, f.attack)
+	state, _, err := l.cfg.Store.Attacks.AttackState(ctx, e.Account, f.attack)
 	if err == nil && state.Notified && state.Channel != e.Channel && l.cfg.Clocks.ServiceNow(e.Account).Sub(since) <= cardPatience {
 		err = &laterError{due: time.Now().Add(cardAgain)}
 	}
@@ -274,6 +274,6 @@ func (l loader) awaitCard(ctx context.Context, e record.Event, f *facts) error {
 // lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the
 // attack isn't.
 func (l loader) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event, known bool, err error) {
-	state, known, err := l.cfg.Stores.Attacks.AttackState(ctx, account, attack)
+	state, known, err := l.cfg.Store.Attacks.AttackState(ctx, account, attack)
 	return record.NewCardLost(account, state.Attack.Brief(), at, stands, l.cfg.Clocks.ServiceNow(account)), known, err
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -50,7 +50,7 @@ func handedOver(e record.Event, given record.Assignment, f facts) plan {
 		return plan{}
 	}
 	lines := card.HandoverLines(t)
-	elsewhere := append(slices.Clip(lines), describe.Attack(f.account.Account, given.Attack, e.At))
+	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, given.Attack, e.At))
 	return say(f.underCard(f.post(e, card.Lines(lines, nil)), f.post(e, card.Lines(elsewhere, nil))))
 }
 
@@ -63,7 +63,7 @@ func ackLapsed(e record.Event, was record.Assignment, f facts) plan {
 		return plan{}
 	}
 	lines := card.LapseLines(t, f.shown)
-	elsewhere := append(slices.Clip(lines), describe.Attack(f.account.Account, was.Attack, e.At))
+	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, was.Attack, e.At))
 	reply := f.post(e, card.Lines(lines, nil))
 	reply.Broadcast = true
 	return say(f.underCard(reply, f.post(e, card.Lines(elsewhere, nil))))

@@ -20,6 +20,7 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -43,7 +44,7 @@ type Runner interface {
 // them.
 type Config struct {
 	Slack             *slackconn.Client
-	Stores            Stores
+	Store             *store.Store
 	Runner            Runner
 	Accounts          []Account
 	Command           string            // the slash command, for messages that name it
@@ -200,7 +201,7 @@ func (n *Notifier) Redraw(account string) {
 
 // MarkActed has a card redrawn soon because a person acted.
 func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error {
-	if err := n.cfg.Stores.Redraws.MarkStale(ctx, account, attack, record.UrgentActed); err != nil {
+	if err := n.cfg.Store.Cards.MarkStale(ctx, account, attack, record.UrgentActed); err != nil {
 		return err
 	}
 	n.Redraw(account)

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -40,7 +41,7 @@ const (
 
 // attention follows from what an attack's card shows, and from what is stored of it.
 func (f facts) attention(shows call.Situation) attention {
-	t, h := shows.Triage, headline.Of(shows)
+	t, h := shows.Triage, efficacy.Headline(shows)
 	times := []time.Time{f.posted, f.shown.MentionedAt, f.shown.ResumedAt, t.UnackedAt}
 	if t.Owner != nil {
 		times = append(times, t.Owner.Since)
@@ -59,7 +60,7 @@ func (f facts) attention(shows call.Situation) attention {
 	return attention{
 		touched:  slices.MaxFunc(times, time.Time.Compare),
 		incident: h.Incident,
-		open:     t.Owner == nil && slices.Contains([]headline.State{headline.NotBlocked, headline.PartlyBlocked, headline.Unknown}, h.State),
+		open:     t.Owner == nil && slices.Contains([]words.State{words.NotBlocked, words.PartlyBlocked, words.Unknown}, h.State),
 	}
 }
 

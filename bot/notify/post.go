@@ -83,7 +83,7 @@ const (
 func (d *deliverer) begin(ctx context.Context, f facts, p Post) (t *trial, begun record.Attempt, err error) {
 	if f.begun != nil && p.Delivery == record.CardDelivery(p.Account, f.shown.Attack.ID) {
 		begun = *f.begun
-	} else if begun, err = d.cfg.Stores.Outbox.BeginNotify(ctx, p.Account, p.Delivery, d.cfg.Clocks.Now()); err != nil {
+	} else if begun, err = d.cfg.Store.Outbox.BeginNotify(ctx, p.Account, p.Delivery, d.cfg.Clocks.Now()); err != nil {
 		return nil, begun, err
 	}
 	return d.trials(p.Account).of(p.Delivery, begun), begun, nil
@@ -172,7 +172,7 @@ func (d *deliverer) sendOnce(ctx context.Context, p Post, patience time.Duration
 // supersede takes off what a message says that is about to be sent.
 func (d *deliverer) supersede(ctx context.Context, superseded []record.Event) error {
 	for _, w := range superseded {
-		if _, err := d.cfg.Stores.Outbox.Notified(ctx, w, "", "", false); err != nil {
+		if _, err := d.cfg.Store.Outbox.Notified(ctx, w, "", "", false); err != nil {
 			return err
 		}
 		d.logSaid(w)
@@ -189,7 +189,7 @@ func (d *deliverer) logSaid(e record.Event) {
 // place, and the event could be posted twice. A message that another replica has posted, too, is withdrawn.
 func (d *deliverer) record(ctx context.Context, e record.Event, at record.Place, card bool) error {
 	for {
-		double, err := d.cfg.Stores.Outbox.Notified(context.WithoutCancel(ctx), e, at.Channel, at.TS, card) // a stop must not undo what was delivered
+		double, err := d.cfg.Store.Outbox.Notified(context.WithoutCancel(ctx), e, at.Channel, at.TS, card) // a stop must not undo what was delivered
 		if double {
 			d.withdraw(ctx, at)
 		}

@@ -45,8 +45,9 @@ func TestAnEventIsPrintedBeforeItIsPosted(t *testing.T) {
 			at = first.String()
 		}
 		return posts
-	}, func(cfg *Config) {
-		cfg.Stores, cfg.Lines = newOneAttack(state).stores(), &first
+	}, func(cfg *Config, b *box) {
+		b.holds(state)
+		cfg.Lines = &first
 	}, func(n *Notifier, _ *choosy) {
 		n.Notify("acme", []record.Event{e})
 		after(3 * time.Second)
@@ -54,10 +55,10 @@ func TestAnEventIsPrintedBeforeItIsPosted(t *testing.T) {
 	require.Contains(t, at, e.Print().ID, "it stands there when Slack gets the message")
 	require.Equal(t, map[string]int{line(e): 1}, printed(t, &first), "however often it is tried")
 
-	owningWith(t, func(string, string) string { return "" }, func(cfg *Config) {
-		box := newOneAttack(state)
-		box.waits = []record.Event{e}
-		cfg.Stores, cfg.Lines = box.stores(), &second
+	owningWith(t, takesAll, func(cfg *Config, b *box) {
+		b.holds(state)
+		b.announce(e)
+		cfg.Lines = &second
 	}, func(*Notifier, *choosy) { after(time.Minute) })
 	require.Equal(t, printed(t, &first), printed(t, &second))
 }
@@ -68,11 +69,12 @@ func TestWhatIsSupersededIsPrinted(t *testing.T) {
 	newest := waits("worse", record.Worsened, 3)
 	grew, figures := waits("grew", record.Grew, 2), waits("figures", record.Grew, 3)
 	var out bytes.Buffer
-	box := newOneAttack(record.AttackState{Attack: through, Revision: 3, Notified: true, Channel: "C1"})
-	owningWith(t, func(string, string) string { return "" }, func(cfg *Config) {
-		cfg.Stores, cfg.Lines = box.stores(), &out
+	var stored *box
+	owningWith(t, takesAll, func(cfg *Config, b *box) {
+		stored, cfg.Lines = b, &out
+		b.holds(record.AttackState{Attack: through, Revision: 3, Notified: true, Channel: "C1"})
 	}, func(n *Notifier, _ *choosy) {
-		box.waits = []record.Event{newest, grew} // the queue knows only what it is told
+		stored.announce(newest, grew) // the queue knows only what it is told
 		n.Notify("acme", []record.Event{newest, figures})
 		after(time.Minute)
 	})

@@ -197,7 +197,7 @@ func (q *queue) load(ctx context.Context) {
 	if !missing {
 		return
 	}
-	events, err := q.notifier.cfg.Stores.Outbox.Waiting(ctx, q.account)
+	events, err := q.notifier.cfg.Store.Outbox.Waiting(ctx, q.account)
 	if err != nil {
 		q.notifier.cfg.Log.WarnContext(ctx, "read outbox", "account", q.account, "err", err)
 		return // it is read again within a second

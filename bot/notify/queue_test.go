@@ -144,40 +144,14 @@ func (s *choosy) show(message inHistory) {
 	})
 }
 
-// tries is an outbox that knows what was tried.
-type tries struct {
-	outbox
-	mu    sync.Mutex
-	tried map[string]time.Time
-}
-
-func (o *tries) BeginNotify(_ context.Context, _, id string, now time.Time) (record.Attempt, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	first, again := o.tried[id]
-	if !again {
-		first, o.tried[id] = now, now
-	}
-	return record.Attempt{First: first, Again: again}, nil
-}
-
-func (o *tries) Waiting(context.Context, string) ([]record.Event, error) { return nil, nil }
-
-func (o *tries) Notified(context.Context, record.Event, string, string, bool) (double bool, err error) {
-	return false, nil
-}
-
 // owning plays with a Notifier that owns acme, whose channel is C1.
 func owning(t *testing.T, refuses func(channel, text string) string, play func(n *Notifier, s *choosy)) {
 	t.Helper()
-	owningWith(t, refuses, func(cfg *Config) {
-		box := &tries{tried: map[string]time.Time{}}
-		cfg.Stores = Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box, Pace: box}
-	}, play)
+	owningWith(t, refuses, func(*Config, *box) {}, play)
 }
 
 // owningWith is owning with what is configured in the bubble.
-func owningWith(t *testing.T, refuses func(channel, text string) string, configure func(*Config), play func(n *Notifier, s *choosy)) {
+func owningWith(t *testing.T, refuses func(channel, text string) string, configure func(*Config, *box), play func(n *Notifier, s *choosy)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &choosy{refuses: refuses, began: time.Now()}
@@ -185,7 +159,9 @@ func owningWith(t *testing.T, refuses func(channel, text string) string, configu
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
 			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
 		}
-		configure(&cfg)
+		b := newBox(t)
+		cfg.Store = b.Store
+		configure(&cfg, b)
 		n := New(cfg)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

@@ -111,7 +111,7 @@ const (
 
 // next is the most urgent of the stale cards; with wait > 0 there is none to be drawn now.
 func (r *redrawQueue) next(ctx context.Context) (o stale, wait time.Duration, err error) {
-	marks, err := r.notifier.cfg.Stores.Redraws.Stale(ctx, r.account)
+	marks, err := r.notifier.cfg.Store.Cards.Stale(ctx, r.account)
 	if err != nil {
 		return stale{}, 0, err
 	}

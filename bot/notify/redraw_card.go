@@ -45,7 +45,7 @@ func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
 
 // done takes the mark of a card away.
 func (r *redrawQueue) done(ctx context.Context, o stale) error {
-	return r.notifier.cfg.Stores.Redraws.Redrawn(ctx, r.account, o.attack, o.mark)
+	return r.notifier.cfg.Store.Cards.Redrawn(ctx, r.account, o.attack, o.mark)
 }
 
 // redraw draws a card from the newest facts, and returns where it stands.

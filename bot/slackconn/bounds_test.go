@@ -137,7 +137,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 // handled counts envelopes.
 type handled struct{ envelopes atomic.Int64 }
 
-func (h *handled) Envelope(context.Context, slackconn.Envelope) *slack.ViewSubmissionResponse {
+func (h *handled) Envelope(context.Context, string, string, []byte) *slack.ViewSubmissionResponse {
 	h.envelopes.Add(1)
 	return nil
 }
@@ -160,7 +160,7 @@ func TestFramesAreReadUpToABound(t *testing.T) {
 	h := &handled{}
 	socket := slackconn.NewSocket(slackconn.SocketConfig{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: end.URL + "/api/"}),
-		Links: slacktest.NewLinks(), Handler: h, Log: slog.New(slog.DiscardHandler),
+		Links: slacktest.NewLinks(), Handle: h.Envelope, Log: slog.New(slog.DiscardHandler),
 		Opens: prometheus.NewCounter(prometheus.CounterOpts{Name: "opens"}), Acknowledged: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "acknowledged"}),
 	})
 	require.Less(t, allocated(func() {

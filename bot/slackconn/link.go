@@ -259,7 +259,7 @@ func (s *Socket) handle(ctx context.Context, l *link, f frame) {
 	late := time.AfterFunc(AckWithin, ack)
 	defer late.Stop()
 	if delay.Try(s.cfg.Log, "an envelope", func() error {
-		answer.Store(s.cfg.Handler.Envelope(context.WithoutCancel(ctx), Envelope{f.Envelope, f.Type, f.Payload}))
+		answer.Store(s.cfg.Handle(context.WithoutCancel(ctx), f.Envelope, f.Type, f.Payload))
 		return nil
 	}) == nil {
 		ack() // else Slack tells the person that it failed

@@ -3,7 +3,6 @@ package slackconn
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,23 +45,13 @@ type Links interface {
 	DropLink(ctx context.Context, id string) error
 }
 
-// Envelope is a delivery over a link.
-type Envelope struct {
-	ID      string
-	Type    string // slash_commands, interactive or events_api
-	Payload json.RawMessage
-}
-
-// Handler handles envelopes. Its result is sent with the acknowledgement; nil: none.
-type Handler interface {
-	Envelope(ctx context.Context, e Envelope) *slack.ViewSubmissionResponse
-}
-
 // SocketConfig is what a Socket works with.
 type SocketConfig struct {
-	Slack        *Client
-	Links        Links
-	Handler      Handler
+	Slack *Client
+	Links Links
+	// Handle handles an envelope by its id and type: slash_commands, interactive or events_api. Its result is sent with the
+	// acknowledgement; nil: none.
+	Handle       func(ctx context.Context, id, kind string, payload []byte) *slack.ViewSubmissionResponse
 	Alone        bool                // nothing else receives: a token that is wrong from the start is an error
 	Opens        prometheus.Counter  // attempts to open a link
 	Acknowledged prometheus.Observer // seconds from an envelope to its acknowledgement

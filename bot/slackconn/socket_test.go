@@ -21,16 +21,14 @@ import (
 )
 
 // ignoring takes every envelope and does nothing.
-type ignoring struct{}
-
-func (ignoring) Envelope(context.Context, Envelope) *slack.ViewSubmissionResponse { return nil }
+func ignoring(context.Context, string, string, []byte) *slack.ViewSubmissionResponse { return nil }
 
 // linked receives from s. Its client keeps no connection: a synctest bubble would wait for it.
 func linked(s *slacktest.End) *Socket {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return NewSocket(SocketConfig{
 		Slack: Connect(Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
-		Links: slacktest.NewLinks(), Handler: ignoring{}, Log: slog.New(slog.DiscardHandler),
+		Links: slacktest.NewLinks(), Handle: ignoring, Log: slog.New(slog.DiscardHandler),
 		Opens: prometheus.NewCounter(prometheus.CounterOpts{Name: "opens"}), Acknowledged: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "acknowledged"}),
 	})
 }
@@ -183,13 +181,6 @@ func TestNoAnswerEndsReceivingForGood(t *testing.T) {
 	}
 }
 
-// goingOff panics at every envelope.
-type goingOff struct{}
-
-func (goingOff) Envelope(context.Context, Envelope) *slack.ViewSubmissionResponse {
-	panic("an odd one")
-}
-
 // An envelope that makes the handler panic isn't acknowledged, so that Slack tells the person, and the link goes on.
 func TestAPanicOfAnEnvelopeEndsNothing(t *testing.T) {
 	t.Parallel()
@@ -201,7 +192,7 @@ func TestAPanicOfAnEnvelopeEndsNothing(t *testing.T) {
 		acked <- err
 	})
 	b := linked(s)
-	b.cfg.Handler = goingOff{}
+	b.cfg.Handle = func(context.Context, string, string, []byte) *slack.ViewSubmissionResponse { panic("an odd one") }
 	before := delay.Panics()
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())

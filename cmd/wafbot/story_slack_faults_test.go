@@ -136,7 +136,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 		w.ephemeral("rob", "accepted by the service")
 		w.until("an edit that is refused", func() bool { return w.journal.has("redraw card", "message_not_found") })
 		w.types("rob", "note attack="+card.id()+" seen")
-		w.polls(72) // what was done is drawn, or would be, and several times longer than until an edit is tried again
+		w.polls(72)               // what was done is drawn, or would be, and several times longer than until an edit is tried again
 		edits := map[string]int{} // by the card and what it was to show: something new to say is a new edit
 		for _, call := range w.Slack.Calls() {
 			if call.Method == "chat.update" {

@@ -30,16 +30,12 @@ func (a *app) open() {
 		Slack: a.slack, Runner: a.runner, Accounts: posted, Command: s.Command, Runbooks: a.cfg.Runbooks,
 		MessagesPerSecond: s.MessagesPerSecond,
 		Zone:              a.cfg.Timezone, Metrics: a.metrics, Log: a.log, Lines: a.auditOut, Clocks: a.clocks,
-		Stores: notify.Stores{
-			Outbox: a.store.Outbox, Cards: a.store.Cards, Attacks: a.store.Attacks, Triage: a.store.Triage,
-			Changes: a.store.Ledger, Redraws: a.store.Cards,
-			Permissions: a.store.Permissions, Approvals: a.store.Approvals, Drills: a.store.Drills, Pace: a.store.Pace,
-		},
+		Store: a.store,
 	})
 	a.server = bot.New(bot.Config{
 		Slack: a.slack, Secret: s.SigningSecret, Links: a.store.Links, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
-		Inbox: inbox{a.store.Inbox, a.store}, Cards: a.store.Cards, Accounts: posted, Command: s.Command,
-		Pagers:  pagers{a.cfg, a.store.Pages},
+		Inbox: inbox{a.store.Inbox, a.store}, AttackAt: a.store.Cards.AttackAt, Accounts: posted, Command: s.Command,
+		PagerSecret: a.cfg.PagerSecret, Called: a.called,
 		Damaged: func(ctx context.Context) []string { return a.store.Damaged(ctx, a.names()) },
 		Broken:  a.brokenSources, Configuration: a.configuration, State: a.state, Metrics: a.metrics, Log: a.log, Clocks: a.clocks,
 	})

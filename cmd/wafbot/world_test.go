@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", "8")
+		_ = flag.Set("test.parallel", "16")
 	}
 	code := m.Run()
 	http.DefaultClient.CloseIdleConnections()

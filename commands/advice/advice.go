@@ -9,8 +9,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -31,11 +31,11 @@ func Advise(s call.Situation) Advice {
 	a.Denied, a.Remedies = deniedSources(s)
 	switch {
 	case s.Policy.ChangesNow() == config.ChangesOff:
-		a.note(text.New("Changes are switched off (", text.Code("policy.changes: off"), ")"))
+		a.note(text.Newf("Changes are switched off (`policy.changes: off`)"))
 	case s.Storm != nil:
 		a.denyInStorm(s)
 	case s.Attack.FalsePositive():
-		a.note(text.Lead("Marked as a false positive", " at the service: no mitigation is advised, and no one is called while it is"))
+		a.note(text.Newf("*Marked as a false positive* at the service: no mitigation is advised, and no one is called while it is"))
 	case s.Attack.Status() == apiclient.StatusBlocked:
 		a.note(text.New("The WAF blocks all hits: there is nothing to add"))
 	case WatchedOnly(s):
@@ -50,7 +50,7 @@ func Advise(s call.Situation) Advice {
 		a.mode(s)
 	}
 	if locked := s.Context.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
-		a.note(describe.RulesLocked(locked))
+		a.note(words.RulesLocked(locked))
 	}
 	return a
 }
@@ -90,7 +90,8 @@ func (a *Advice) deny(s call.Situation) {
 			continue
 		}
 		if percent, known := source.share(); known && percent < leastShare {
-			a.note(text.New("No deny: ", text.Code(source.IP.String()), ", the busiest source that isn't denied, sends ", describe.Percent(percent), " of what gets through"))
+			a.note(text.Newf("No deny: `%v`, the busiest source that isn't denied, sends %v of what gets through",
+				source.IP.String(), words.Percent(percent)))
 			return
 		}
 		a.Notes = append(a.Notes, crowdLines(s, source.Source)...)
@@ -107,12 +108,13 @@ func undeniable(s call.Situation, source apiclient.Source) text.Text {
 	address := text.Code(source.IP.String())
 	if own, ok := s.Policy.SourceOf(source.IP); ok {
 		if own.Deny == config.DenyApproval {
-			return text.New(address, " is ", text.Bold(own.Name), ": no quick deny")
+			return text.Newf("%v is *%v*: no quick deny", address, own.Name)
 		}
-		return text.New(address, " is ", text.Bold(own.Name), ": wafbot never denies it")
+		return text.Newf("%v is *%v*: wafbot never denies it", address, own.Name)
 	}
 	if e, where := listedEntry(s, apiclient.ListAllow, source); e != nil {
-		return text.New(address, " is on the allowlist", where, describe.Until(e.Expires), describe.Author(*e), ": denying it does nothing")
+		return text.Newf("%v is on the allowlist%v%v%v: denying it does nothing",
+			address, where, words.Until(e.Expires), words.Author(*e))
 	}
 	return nil
 }
@@ -131,9 +133,10 @@ func deniedAlready(s call.Situation) text.Text {
 	case e == nil, named && own.Deny != config.DenyApproval:
 		return nil
 	case named:
-		return text.New(address, " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, describe.Until(e.Expires), describe.Author(*e), ": ", text.Code("remove "+describe.Sources(*e)+" list=black"), " takes it off")
+		return text.Newf("%v is *%v* and *is denied now*%v%v%v: `remove %v list=black` takes it off",
+			address, own.Name, where, words.Until(e.Expires), words.Author(*e), words.Sources(*e))
 	}
-	return text.New(address, " is denied already", where, describe.Until(e.Expires), describe.Author(*e))
+	return text.New(address, " is denied already", where, words.Until(e.Expires), words.Author(*e))
 }
 
 // patch offers to close the hole, if a patch fits.
@@ -156,11 +159,11 @@ func (a *Advice) patch(s call.Situation) {
 		return // its own line on the card says so
 	}
 	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
-		a.note(text.New("No patch: rule ", s.Rules[i].ID, " patches it already"))
+		a.note(text.Newf("No patch: rule %v patches it already", s.Rules[i].ID))
 		return
 	}
 	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
-		a.note(text.New("No patch: rule ", s.Rules[i].ID, ", which is wider, covers it already"))
+		a.note(text.Newf("No patch: rule %v, which is wider, covers it already", s.Rules[i].ID))
 		return
 	}
 	a.offer(s, patchButton(s, spec))
@@ -169,7 +172,7 @@ func (a *Advice) patch(s call.Situation) {
 // mode offers to switch the application to block.
 func (a *Advice) mode(s call.Situation) {
 	app := s.Attack.App
-	now := describe.ModeByRules(s.Rules, int(app.N))
+	now := words.ModeByRules(s.Rules, int(app.N))
 	switch {
 	case !app.Known:
 		a.note(text.New("No mode: the service doesn't name the application"))
@@ -177,7 +180,7 @@ func (a *Advice) mode(s call.Situation) {
 		a.note(text.New("No mode: each request of such an attack looks clean by itself"))
 	case ownInForce(s, func(ch record.Change) bool { return ch.Line.Name == "mode" }): // its own line on the card says so
 	case now == apiclient.ModeBlock:
-		a.note(text.New("No mode: ", s.Account.AppName(app), " is in mode block by its rules"))
+		a.note(text.Newf("No mode: %v is in mode block by its rules", s.Account.AppName(app)))
 	default:
 		a.offer(s, modeButton(s, now))
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -58,7 +58,7 @@ func denyButton(s call.Situation, source through) call.Suggestion {
 
 // shortEntry says that a list entry may hold longer than the dialog says.
 func shortEntry(length time.Duration) call.Sentence {
-	words := describe.ShortEntry(length)
+	words := words.ShortEntry(length)
 	if words == "" {
 		return call.Sentence{}
 	}
@@ -70,18 +70,18 @@ func shareWords(s call.Situation, source through) string {
 	if s.Storm != nil {
 		return reachWords(*s.Storm, source.Source)
 	}
-	words := "Its share of hits is unknown."
+	share := "Its share of hits is unknown."
 	if percent, ok := source.share(); ok {
-		words = describe.Percent(percent) + " of hits"
+		share = words.Percent(percent) + " of hits"
 		if _, at := lastObserved(s); !at.IsZero() {
-			words += " since the last change"
+			share += " since the last change"
 		}
-		words += " as of " + clock(s.Now) + "."
+		share += " as of " + clock(s.Now) + "."
 	}
 	if others := othersThrough(s); others > 0 {
-		words = strings.TrimSuffix(words, ".") + "; " + goOn(others)
+		share = strings.TrimSuffix(share, ".") + "; " + goOn(others)
 	}
-	return words
+	return share
 }
 
 func goOn(others int64) string {
@@ -118,7 +118,7 @@ func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
 // patchWords name path, part, type and application of a patch.
 func patchWords(s call.Situation, spec change.Patch) string {
 	place := strings.TrimSpace(text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path, 110))
-	return fmt.Sprintf("Blocks %s in %s, %s, %s, for %s. Works %s.", describe.TypeName(spec.Kind), place, text.Sanitize(describe.PartName(spec.Point), 40), patchedApp(s, spec), text.Duration(patchFor(s)), describe.RuleWorks)
+	return fmt.Sprintf("Blocks %s in %s, %s, %s, for %s. Works %s.", words.TypeName(spec.Kind), place, text.Sanitize(words.PartName(spec.Point), 40), patchedApp(s, spec), text.Duration(patchFor(s)), words.RuleWorks)
 }
 
 // patchedApp is the application that a patch is for, by name and number.
@@ -138,7 +138,7 @@ func modeButton(s call.Situation, now string) call.Suggestion {
 		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
 		Confirm: dialog(
 			call.Sentence{Text: fmt.Sprintf("For %s the WAF blocks all attacks that it detects on %s (now: %s). Works %s. Legitimate requests that it misjudges are blocked, too. No incidents are detected meanwhile.",
-				text.Duration(modeFor(s)), name, describe.ModeName(text.Sanitize(now, 20)), describe.RuleWorks)},
+				text.Duration(modeFor(s)), name, words.ModeName(text.Sanitize(now, 20)), words.RuleWorks)},
 			call.Sentence{Spare: returns, Text: "Returns by itself."},
 			lockedSentence(s, "it"),
 		),
@@ -148,7 +148,7 @@ func modeButton(s call.Situation, now string) call.Suggestion {
 
 // knowing marks a button's line with what its dialog says, so that the click isn't asked about it again.
 func knowing(s call.Situation, b call.Suggestion, source apiclient.Source) call.Suggestion {
-	if describe.LikelyShared(s.Context.Sources[source.IP]) {
+	if words.LikelyShared(s.Context.Sources[source.IP]) {
 		b.Danger = true
 	}
 	if !s.Context.RulesLockedAt.IsZero() && b.Line.Name != change.Denying.Name { // nothing worse can come of it than that answer
@@ -171,17 +171,17 @@ func clock(t time.Time) string { return t.UTC().Format("15:04 UTC") }
 // everyoneBehind says whom else a denial hits.
 func everyoneBehind(s call.Situation, source apiclient.Source) call.Sentence {
 	seen := s.Context.Sources[source.IP]
-	if !describe.LikelyShared(seen) {
+	if !words.LikelyShared(seen) {
 		return call.Sentence{Spare: crowd, Text: "Everyone behind this address is blocked."}
 	}
-	return call.Sentence{Spare: crowd, Text: "LIKELY A CDN, PROXY OR OFFICE (" + describe.Spread(seen) + "): everyone behind it is blocked.", Flag: call.FlagShared}
+	return call.Sentence{Spare: crowd, Text: "LIKELY A CDN, PROXY OR OFFICE (" + words.Spread(seen) + "): everyone behind it is blocked.", Flag: call.FlagShared}
 }
 
 // elsewhereSentence says in how many other attacks a source is.
 func elsewhereSentence(s call.Situation, source apiclient.Source) call.Sentence {
 	seen := s.Context.Sources[source.IP]
-	text := describe.Elsewhere(seen, s.Attack, source.IP)
-	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // the words before say it of a storm
+	text := words.Elsewhere(seen, s.Attack, source.IP)
+	if text == "" || words.LikelyShared(seen) || s.Storm != nil { // the words before say it of a storm
 		return call.Sentence{}
 	}
 	return call.Sentence{Spare: elsewhere, Text: strings.ToUpper(text[:1]) + text[1:] + "."}
@@ -198,8 +198,8 @@ func lockedSentence(s call.Situation, what string) call.Sentence {
 // crowdLines warn of a source that is likely many people's.
 func crowdLines(s call.Situation, source apiclient.Source) []text.Text {
 	seen := s.Context.Sources[source.IP]
-	if !describe.LikelyShared(seen) {
+	if !words.LikelyShared(seen) {
 		return nil
 	}
-	return []text.Text{describe.Shared(grammar.RangeOf(grammar.OnlyAddr(source.IP)), seen)}
+	return []text.Text{words.Shared(grammar.RangeOf(grammar.OnlyAddr(source.IP)), seen)}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -69,12 +69,14 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 			continue
 		}
 		seen = append(seen, e.ID)
-		line := text.Lead(text.Sanitize(own.Name, text.MaxField/2)+" IS DENIED", where, describe.Until(e.Expires), ": customers may be shut out")
+		line := text.Newf("*%v IS DENIED*%v%v: customers may be shut out",
+			text.Sanitize(own.Name, text.MaxField/2), where, words.Until(e.Expires))
 		if s.Policy.ChangesNow() == config.ChangesOff {
-			lines = append(lines, text.New(line, ". Take ", text.Code(describe.Sources(*e)), " off the denylist in the service's console"))
+			lines = append(lines, text.Newf("%v. Take `%v` off the denylist in the service's console",
+				line, words.Sources(*e)))
 			continue
 		}
-		lines = append(lines, text.New(line, ". An admin takes it off: ", text.Code("remove "+describe.Sources(*e)+" list=black")))
+		lines = append(lines, text.Newf("%v. An admin takes it off: `remove %v list=black`", line, words.Sources(*e)))
 		open = append(open, call.Suggestion{
 			Label: "End deny of " + text.Sanitize(own.Name, 12), Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
 			Line: lineFor(s, "remove", fmt.Sprint(e.ID)),

@@ -12,16 +12,16 @@ import (
 
 // noStormDeny says what stops a storm that no one denial does.
 func noStormDeny(s call.Situation) []text.Text {
-	lines := []text.Text{text.Lead("No one deny stops this.", " ", text.Bold("What can:"), " a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
+	lines := []text.Text{text.Newf("*No one deny stops this.* *What can:* a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
 	method, place, ok := stormPlace(s)
 	if !ok || WatchedOnly(s) {
 		return lines
 	}
 	closing := record.Line{Name: "block-path", Words: []string{method, place}}.With("for", "30m")
-	line := text.New("At that path: ", text.Code(closing.String()), " blocks all requests, clean ones too")
+	line := text.Newf("At that path: `%v` blocks all requests, clean ones too", closing.String())
 	if apiclient.Patchable(s.Attack.Type) {
 		patching := record.Line{Name: "patch", Words: []string{method, place}}.With("type", s.Attack.Type).With("part", "…")
-		line = text.New(line, " · ", text.Code(patching.String()), " closes the hole alone; the part is in the list")
+		line.Addf(" · `%v` closes the hole alone; the part is in the list", patching.String())
 	}
 	return append(lines, line)
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -22,7 +22,7 @@ type through struct {
 }
 
 func (t through) share() (percent int, known bool) {
-	return describe.Share(t.Source, apiclient.Attack{Hits: t.of})
+	return words.Share(t.Source, apiclient.Attack{Hits: t.of})
 }
 
 // Leak is what gets through: the busiest source that nothing denies, with its hits since the last change against the

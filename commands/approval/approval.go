@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -53,7 +53,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 		}
 		q.Role = max(q.Role, p.Role)
 		for _, s := range p.Steps {
-			addReach(&q, describe.Reach(c.Account, s))
+			addReach(&q, words.Reach(c.Account, s))
 		}
 		if p.Until.Before(p.Renews) {
 			q.Reach = append(q.Reach, "it is extended while it keeps trying, for "+text.Duration(p.Renews.Sub(now))+" at most")
@@ -66,7 +66,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 		}
 	}
 	q.Role = approverRole(c, q.Asker, q.Role)
-	if after := c.Policy.Approval.OverrideAfter; after > 0 && after < c.Policy.Approval.Timeout && describe.NeverOverridden(q) == "" {
+	if after := c.Policy.Approval.OverrideAfter; after > 0 && after < c.Policy.Approval.Timeout && words.NeverOverridden(q) == "" {
 		q.OverrideAt = now.Add(after)
 	}
 	return q
@@ -132,14 +132,14 @@ func Note(c *call.Call) text.Text {
 // WaitingLines answer who has asked, or asks again.
 func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	if !q.Waits(c.Now) {
-		return []text.Text{describe.Approval(q, c.Now)}
+		return []text.Text{words.Approval(q, c.Now)}
 	}
 	first := text.Lead("Waiting for approval", ": ", q.Does, ". ", text.Code(q.ID))
 	if q.ID != record.RequestID(q.Account, c.ID) {
 		first = text.New(first, ", asked already by ", q.Asker.Name, " at ", q.At)
 	}
-	lines := []text.Text{first, text.New("Why: ", Reasons(q.Needs)), describe.Deciders(q, c.Policy.Approval.Approvers)}
-	if offer := describe.OverrideOffer(q, c.Now); offer != nil {
+	lines := []text.Text{first, text.New("Why: ", Reasons(q.Needs)), words.Deciders(q, c.Policy.Approval.Approvers)}
+	if offer := words.OverrideOffer(q, c.Now); offer != nil {
 		lines = append(lines, text.New(offer, ": ", text.Code("override "+q.ID+` reason="…"`)))
 	}
 	return lines

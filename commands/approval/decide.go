@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -48,7 +48,7 @@ func ByLine(c *call.Call) (q record.ApprovalRequest, err error) {
 // requireUndecided refuses to decide what is decided, or too late to be.
 func requireUndecided(c *call.Call, q record.ApprovalRequest) error {
 	if !q.Waits(c.Now) {
-		return refusal.Nothing(text.New(describe.Approval(q, c.Now)))
+		return refusal.Nothing(text.New(words.Approval(q, c.Now)))
 	}
 	if Late(c) {
 		return TooLate(c)
@@ -68,7 +68,7 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	case c.Actor.Via == record.ViaCLI:
 		return deny(text.New("the terminal can ask for approval and never give it: decide in Slack"))
 	case c.Actor.Is(q.Asker), isAtTerminal(c, q.Asker):
-		return deny(text.New("you asked for this yourself: another user has to decide. ", describe.Deciders(q, "")))
+		return deny(text.New("you asked for this yourself: another user has to decide. ", words.Deciders(q, "")))
 	}
 	return RequireRole(c, approverRole(c, q.Asker, q.Role))
 }
@@ -107,17 +107,17 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	if err := requireUndecided(c, q); err != nil {
 		return err
 	}
-	never := describe.NeverOverridden(q)
+	never := words.NeverOverridden(q)
 	if never == "" && (q.OverrideAt.IsZero() || c.Policy.Approval.OverrideAfter == 0) {
 		never = "nothing is overridden here (policy.approval.override_after in the configuration)"
 	}
 	switch {
 	case !c.Actor.Is(q.Asker):
-		return refusal.Denied(text.New("only ", text.Field(q.Asker.Name), ", who asked, may override. ", describe.Deciders(q, "")))
+		return refusal.Denied(text.New("only ", text.Field(q.Asker.Name), ", who asked, may override. ", words.Deciders(q, "")))
 	case never != "":
-		return refusal.Guarded(text.New(never, ". ", describe.Deciders(q, "")))
+		return refusal.Guarded(text.New(never, ". ", words.Deciders(q, "")))
 	case c.Now.Before(q.OverrideAt):
-		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": an approver may answer yet. ", describe.Deciders(q, "")))
+		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": an approver may answer yet. ", words.Deciders(q, "")))
 	}
 	return nil
 }

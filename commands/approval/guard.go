@@ -7,10 +7,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -79,7 +79,7 @@ func GuardDuration(c *call.Call, d time.Duration) error {
 // GuardProtecting refuses what is so wide that hardly anything could be denied any more, and asks about what is merely
 // wide.
 func GuardProtecting(c *call.Call, targets []grammar.Target) error {
-	p := call.Plan{Line: c.Line, Does: "Protect " + describe.Targets(targets)}
+	p := call.Plan{Line: c.Line, Does: "Protect " + words.Targets(targets)}
 	for _, t := range targets {
 		if !c.Policy.Protectable(t) {
 			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whatever attacks come from there"))

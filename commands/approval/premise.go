@@ -9,9 +9,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -89,20 +89,20 @@ func premiseSteps(s record.Step) (all []string) {
 	switch s.Kind {
 	case record.AddEntry:
 		for _, t := range grammar.TargetsOf(*s.Entry) {
-			all = append(all, fmt.Sprintf("add %s to the %s, applications %v", text.Sanitize(t.String(), text.MaxPath), describe.ListName(s.Entry.List), s.Entry.Apps))
+			all = append(all, fmt.Sprintf("add %s to the %s, applications %v", text.Sanitize(t.String(), text.MaxPath), words.ListName(s.Entry.List), s.Entry.Apps))
 		}
 		return all
 	case record.DeleteEntry:
-		return []string{fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, describe.Sources(*s.Entry), describe.ListName(s.Entry.List))}
+		return []string{fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, words.Sources(*s.Entry), words.ListName(s.Entry.List))}
 	case record.DeleteRule:
-		return []string{fmt.Sprintf("delete rule %d, %s", s.Rule.ID, describe.Rule(nil, *s.Rule))}
+		return []string{fmt.Sprintf("delete rule %d, %s", s.Rule.ID, words.Rule(nil, *s.Rule))}
 	}
-	return []string{"create " + describe.Rule(nil, *s.Rule)}
+	return []string{"create " + words.Rule(nil, *s.Rule)}
 }
 
 // standing is an entry as it stands.
 func standing(e apiclient.IPRule) string {
-	return text.New(describe.Sources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), describe.Author(e)).String()
+	return text.New(words.Sources(e), " is on the ", words.ListName(e.List), words.Until(e.Expires), words.Author(e)).String()
 }
 
 // freeFigure is a figure that is no part of an address or an id.

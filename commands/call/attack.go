@@ -108,6 +108,10 @@ type Situation struct {
 	Delivery      string // delivery id, for the metadata
 }
 
+// Unwatched reports whether an outage hides what goes on. One that is over was so before: its card says when it was hit
+// last.
+func (s Situation) Unwatched() bool { return !s.Outage.From.IsZero() && !s.Quiet }
+
 // PagerState is the state of a route's pager. At most one of its times is set.
 type PagerState struct {
 	At      time.Time // it is called then, unless acknowledged before; zero: it isn't

@@ -9,10 +9,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -140,7 +140,7 @@ func DryRun(ch record.Change, p call.Plan) []text.Text {
 		lines = []text.Text{text.Lead("Dry run", ": ", p.Does, ". Nothing was changed")}
 	}
 	for _, s := range ch.Steps {
-		lines = append(lines, text.New("• ", text.Code(describe.Step(s))))
+		lines = append(lines, text.New("• ", text.Code(words.Step(s))))
 	}
 	return append(lines, p.Notes...)
 }
@@ -158,10 +158,10 @@ func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
 	}
 	for _, s := range ch.Steps {
 		for _, b := range s.Before {
-			e.Before = append(e.Before, describe.Step(record.Step{Kind: record.AddEntry, Entry: &b}))
+			e.Before = append(e.Before, words.Step(record.Step{Kind: record.AddEntry, Entry: &b}))
 		}
 		if s.Sent {
-			e.After = append(e.After, describe.Step(s))
+			e.After = append(e.After, words.Step(s))
 		}
 	}
 	return e

@@ -8,10 +8,10 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -97,12 +97,12 @@ func CheckAgainAt(c record.Change, now time.Time) time.Time {
 func DueLine(a *config.Account, ch record.Change, now time.Time) text.Text {
 	what := text.New("The end of ", text.Bold(ch.Does), " is due")
 	if i := slices.IndexFunc(ch.Steps, setsMode); i >= 0 {
-		app, _ := describe.ModeOf(*ch.Steps[i].Rule)
+		app, _ := words.ModeOf(*ch.Steps[i].Rule)
 		to := "the mode that it inherits"
 		if old := slices.IndexFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule && s.Done }); old >= 0 {
 			to = text.Field(ch.Steps[old].Rule.Mode)
 		}
-		what = text.Lead(describe.ModeApp(a, app) + " should return to " + to)
+		what = text.Lead(words.ModeApp(a, app) + " should return to " + to)
 	}
 	if now.Before(ch.Until) {
 		return text.New(what, " at ", ch.Until, ": it can't as long as this lasts")
@@ -168,14 +168,14 @@ func OverdueLines(a *config.Account, ch record.Change, now time.Time) []text.Tex
 		text.New("Why: ", ch.Late.Why, ". wafbot tries again each minute, and says when it is done"),
 	}
 	for _, s := range inverse(ch) {
-		lines = append(lines, text.New("• by hand, in the service's console: ", describe.ByHand(a, s)))
+		lines = append(lines, text.New("• by hand, in the service's console: ", words.ByHand(a, s)))
 	}
 	return lines
 }
 
 // EndedLateLine says that an end was brought about after all.
 func EndedLateLine(ch record.Change) text.Text {
-	return text.Lead("Done after all", ", due at ", ch.Late.Due, ": ", describe.Change(ch, nil))
+	return text.Lead("Done after all", ", due at ", ch.Late.Due, ": ", words.Change(ch, nil))
 }
 
 // EndingLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by

@@ -11,11 +11,11 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -89,7 +89,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 		return p, err
 	}
 	p = ForTime(c, record.Line{Name: l.Name, Words: wordsOf(targets)}.With("app", c.Line.Keys["app"]), "", length)
-	p.When = describe.EntryWorks
+	p.When = words.EntryWorks
 	warnShort(c, &p, length)
 	if l.list != apiclient.ListAllow {
 		warnShared(c, &p, targets)
@@ -115,7 +115,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 			return p, err
 		}
 	}
-	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, describe.Targets(sent), call.AppsText(c.Account, apps), policy.Lasting(length))
+	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, words.Targets(sent), call.AppsText(c.Account, apps), policy.Lasting(length))
 	if l.list == apiclient.ListDeny && c.Policy.Renews(sent, length) {
 		p.Renews = End(c.Now, c.Policy.RenewWhileActive)
 	}
@@ -125,7 +125,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 // warnShort says that an entry may hold longer than it is to: it asks where the person said how long, and notes it
 // where the configuration does.
 func warnShort(c *call.Call, p *call.Plan, length time.Duration) {
-	words := describe.ShortEntry(length)
+	words := words.ShortEntry(length)
 	switch {
 	case words == "":
 	case c.Invocation.Line.Keys["for"] == "": // not the call's line: a plan that is made again may have completed it
@@ -224,7 +224,7 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 		return false, err
 	}
 	if e, ok := efficacy.LongEnough(want, lists); ok {
-		addNothing(p, describe.Sources(want), " is ", l.done, " already", describe.Until(e.Expires), describe.Author(e))
+		addNothing(p, words.Sources(want), " is ", l.done, " already", words.Until(e.Expires), words.Author(e))
 		return false, nil
 	}
 	s := record.Step{Kind: record.AddEntry, Entry: &want}
@@ -233,7 +233,7 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 		if efficacy.SameEntry(e, want) || inOwnBatch(e, want) {
 			e.Values, s.Force = want.Values, true
 			s.Before = append(s.Before, e)
-			p.Notes = append(p.Notes, text.New("Was ", l.done, describe.Until(e.Expires), describe.Author(e), "; an undo brings that back"))
+			p.Notes = append(p.Notes, text.New("Was ", l.done, words.Until(e.Expires), words.Author(e), "; an undo brings that back"))
 		}
 	}
 	p.Steps = append(p.Steps, s)
@@ -249,11 +249,11 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 			continue
 		}
 		if efficacy.Covers(e, want) && call.HoldsFor(e.Apps, want.Apps) {
-			return refusal.Nothing(text.New(describe.Sources(want), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), describe.Author(e), ", which wins: to ", strings.ToLower(l.verb),
-				" it would do nothing. ", text.Code("remove "+describe.Sources(e)+" list="+e.List), " takes it off"))
+			return refusal.Nothing(text.New(words.Sources(want), " is on the ", words.ListName(e.List), words.Until(e.Expires), words.Author(e), ", which wins: to ", strings.ToLower(l.verb),
+				" it would do nothing. ", text.Code("remove "+words.Sources(e)+" list="+e.List), " takes it off"))
 		}
 		if efficacy.Overlaps(e, want) && call.Overlap(e.Apps, want.Apps) {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(describe.Sources(e), " is on the ", describe.ListName(e.List), " ", call.AppsText(c.Account, e.Apps), describe.Until(e.Expires), describe.Author(e),
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(words.Sources(e), " is on the ", words.ListName(e.List), " ", call.AppsText(c.Account, e.Apps), words.Until(e.Expires), words.Author(e),
 				", which wins: there it has no effect")})
 		}
 	}
@@ -278,8 +278,8 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 		case !broad && !t.Prefix.IsSingleIP():
 			p.Notes = append(p.Notes, unseen)
 		}
-		if at, seen, ok := describe.BusiestShared(c.Context, t); ok {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: describe.Shared(at, seen), Known: c.Line.Has(call.FlagShared)})
+		if at, seen, ok := words.BusiestShared(c.Context, t); ok {
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: words.Shared(at, seen), Known: c.Line.Has(call.FlagShared)})
 		}
 	}
 }
@@ -287,12 +287,12 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 // FormWarnings are what the form of the call's command should say of its attack before anything is chosen.
 func FormWarnings(c *call.Call) (all []text.Text) {
 	if top, ok := call.TopTarget(c.Attack); ok && slices.Contains(c.Cmd.Flags, call.FlagShared) {
-		if at, seen, shared := describe.BusiestShared(c.Context, top); shared {
-			all = append(all, describe.Shared(at, seen))
+		if at, seen, shared := words.BusiestShared(c.Context, top); shared {
+			all = append(all, words.Shared(at, seen))
 		}
 	}
 	if !c.Context.RulesLockedAt.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {
-		all = append(all, describe.RulesLocked(c.Context.RulesLockedAt))
+		all = append(all, words.RulesLocked(c.Context.RulesLockedAt))
 	}
 	return all
 }
@@ -303,5 +303,5 @@ func LockedWarnings(c *call.Call) []refusal.Warning {
 	if c.Context.RulesLockedAt.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {
 		return nil
 	}
-	return []refusal.Warning{{Text: describe.RulesLocked(c.Context.RulesLockedAt)}}
+	return []refusal.Warning{{Text: words.RulesLocked(c.Context.RulesLockedAt)}}
 }

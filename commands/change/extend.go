@@ -6,10 +6,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -55,7 +55,7 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	if ch.MustBeEnded() {
 		return []call.Plan{p}, rulesStand(c, ch)
 	}
-	p.When = describe.EntryWorks
+	p.When = words.EntryWorks
 	err = extendEntries(c, &p, ch)
 	return []call.Plan{p}, err
 }
@@ -128,7 +128,7 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 			longer.Expires = endOfEntry(p.Until)
 			// A longer extension whose outcome wafbot never learnt may have been made: nothing is shortened.
 			if !e.Expires.IsZero() && efficacy.LastsAsLong(e, longer) {
-				addNothing(p, describe.Sources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already")
+				addNothing(p, words.Sources(e), " is on the ", words.ListName(e.List), words.Until(e.Expires), " already")
 				continue
 			}
 			p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{e}})

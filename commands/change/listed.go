@@ -9,8 +9,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -50,7 +50,7 @@ func Listed(a *config.Account, id string, entries []apiclient.IPRule, now time.T
 		}
 	}
 	c := record.Change{
-		ID: id, Account: a.Name, AttackID: m[4], Line: record.Line{Name: l.Name}, When: describe.EntryWorks,
+		ID: id, Account: a.Name, AttackID: m[4], Line: record.Line{Name: l.Name}, When: words.EntryWorks,
 		Role: record.Responder, State: record.StateDone, At: e.Created, Steps: AddedBy(record.Change{}, entries),
 		Actor: record.Actor{ID: m[3], Name: text.Field(m[2])},
 	}
@@ -72,6 +72,6 @@ func Listed(a *config.Account, id string, entries []apiclient.IPRule, now time.T
 		c.Line = c.Line.With("app", strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Apps), " ", ","), "[]"))
 	}
 	c.Effect = call.Plan{Line: c.Line}.Effect()
-	c.Does = fmt.Sprintf("%s %s %s", l.verb, describe.Targets(targets), call.AppsText(a, e.Apps))
+	c.Does = fmt.Sprintf("%s %s %s", l.verb, words.Targets(targets), call.AppsText(a, e.Apps))
 	return c
 }

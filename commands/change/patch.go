@@ -8,8 +8,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -30,7 +30,7 @@ func hostHeader() apiclient.Point { return apiclient.Point{{"header", "HOST"}} }
 
 // BlockPath is the patch that closes exactly the path that the line names.
 func BlockPath(c *call.Call) (Patch, error) {
-	spec := Patch{Kind: describe.AnyAttack, Point: hostHeader(), blocksPath: true}
+	spec := Patch{Kind: words.AnyAttack, Point: hostHeader(), blocksPath: true}
 	if err := spec.readPlace(c, "place"); err != nil {
 		return spec, err
 	}
@@ -180,13 +180,13 @@ func (s Patch) Plan(c *call.Call, lasts string) (p call.Plan, err error) {
 	}
 	what := s.words(c.Account)
 	p = ForTime(c, s.line(), "Patch "+what, length)
-	if s.Kind == describe.AnyAttack {
+	if s.Kind == words.AnyAttack {
 		approval.Need(c, config.ApproveBlockPath, text.New("blocking a path blocks every user there"))
 		p = ForTime(c, s.line(), "Block "+what, length)
 		p.Role = record.Admin
 		has := ""
 		if s.Point.String() != hostHeader().String() {
-			has = " that has " + describe.PartName(s.Point)
+			has = " that has " + words.PartName(s.Point)
 		}
 		p.Does += ": every request" + has + " is blocked"
 		p.Warnings = []refusal.Warning{{Text: text.New("no request", has, " gets through to ", text.Code(s.place()), " any more, whatever it holds: those of your users neither. It works in every mode but off; only allowlisted sources pass")}}
@@ -196,7 +196,7 @@ func (s Patch) Plan(c *call.Call, lasts string) (p call.Plan, err error) {
 }
 
 func (s Patch) done() string {
-	if s.Kind == describe.AnyAttack {
+	if s.Kind == words.AnyAttack {
 		return "blocked"
 	}
 	return "patched"
@@ -204,8 +204,8 @@ func (s Patch) done() string {
 
 // place is which requests the patch is for, but for the application.
 func (s Patch) place() string {
-	place := describe.Place(s.Scope)
-	if s.Kind == describe.AnyAttack {
+	place := words.Place(s.Scope)
+	if s.Kind == words.AnyAttack {
 		return strings.TrimPrefix(place, "exactly ")
 	}
 	return place
@@ -218,8 +218,8 @@ func (s Patch) words(a *config.Account) string {
 		app, only = a.AppName(s.Scope.App), " only"
 	}
 	switch {
-	case s.Kind != describe.AnyAttack:
-		return fmt.Sprintf("%s, %s%s, %s, %s only", place, app, only, describe.PartName(s.Point), describe.TypeName(s.Kind))
+	case s.Kind != words.AnyAttack:
+		return fmt.Sprintf("%s, %s%s, %s, %s only", place, app, only, words.PartName(s.Point), words.TypeName(s.Kind))
 	case strings.Contains(place, " on "):
 		return place + ", on " + app
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -54,7 +54,7 @@ func End(now time.Time, length time.Duration) time.Time {
 // complete.
 func ForTime(c *call.Call, l record.Line, does string, length time.Duration) call.Plan {
 	return call.Plan{
-		Line: About(c, l.With("for", grammar.DurationText(length))), Does: does + " " + policy.Lasting(length), When: describe.RuleWorks, Until: End(c.Now, length),
+		Line: About(c, l.With("for", grammar.DurationText(length))), Does: does + " " + policy.Lasting(length), When: words.RuleWorks, Until: End(c.Now, length),
 	}
 }
 
@@ -122,9 +122,9 @@ func ModeSteps(app int, to string, rules []apiclient.Rule) ([]record.Step, error
 		return nil, err
 	}
 	steps := []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RuleMode, Mode: to, Conditions: conditions}}}
-	held, _ := describe.ModeRules(rules, app)
+	held, _ := words.ModeRules(rules, app)
 	for _, r := range rules {
-		if of, whole := describe.ModeOf(r); !whole || of != app || r.System {
+		if of, whole := words.ModeOf(r); !whole || of != app || r.System {
 			continue
 		}
 		gone := record.Step{Kind: record.DeleteRule, Rule: &r}
@@ -144,7 +144,7 @@ func GuardMode(c *call.Call, app int, to string) error {
 		if to == apiclient.ModeDefault {
 			return refusal.Guarded(text.New("the account's own mode has nothing to inherit from: name one of ", strings.Join(Modes, ", ")))
 		}
-		approval.Need(c, config.ApproveRulesEverywhere, text.New("the account's own mode holds for ", describe.ModeApp(c.Account, app)))
+		approval.Need(c, config.ApproveRulesEverywhere, text.New("the account's own mode holds for ", words.ModeApp(c.Account, app)))
 	}
 	if to == apiclient.ModeOff {
 		approval.Need(c, config.ApproveModeOff, text.New("mode off lets everything through"))

@@ -8,10 +8,10 @@ import (
 
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -47,7 +47,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 		c.Line.Words = append(c.Line.Words, ch.ID)
 		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID), Needs: undoNeeds(ch.ID)}
 		if asks {
-			p.Warnings = []refusal.Warning{{Text: describe.Row(ch, efficacy.Brief(now, ch)), Always: always}}
+			p.Warnings = []refusal.Warning{{Text: words.Row(ch, efficacy.Brief(now, ch)), Always: always}}
 		}
 		plans = append(plans, p)
 	}

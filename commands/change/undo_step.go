@@ -8,9 +8,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -50,7 +50,7 @@ func (u *undoing) undoAdd(s record.Step) {
 		for _, before := range s.Before {
 			if !u.neverDenied(before) && before.Lasts(u.Now) && !u.undoneSince(before) {
 				u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
-				u.note(describe.Sources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.Author(before))
+				u.note(words.Sources(before), " is on the ", words.ListName(before.List), words.Until(before.Expires), " again, as before", words.Author(before))
 			}
 		}
 		gone = func(e apiclient.IPRule) bool {
@@ -69,9 +69,9 @@ func KeepsRest(s record.Step) bool {
 // undoRemoval puts an entry back that was taken off.
 func (u *undoing) undoRemoval(e apiclient.IPRule) {
 	if !e.Lasts(u.Now) {
-		u.note("the entry for ", describe.Sources(e), " would have ended by now")
+		u.note("the entry for ", words.Sources(e), " would have ended by now")
 	} else if i := slices.IndexFunc(u.entries, func(have apiclient.IPRule) bool { return efficacy.SameEntry(have, e) }); i >= 0 {
-		u.note(describe.Sources(e), " is on the ", describe.ListName(e.List), " again already", describe.Author(u.entries[i]))
+		u.note(words.Sources(e), " is on the ", words.ListName(e.List), " again already", words.Author(u.entries[i]))
 	} else if !u.neverDenied(e) {
 		u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(e)})
 	}
@@ -84,7 +84,7 @@ func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s r
 		switch {
 		case !efficacy.PartOf(e, ch, s):
 		case !efficacy.SameApps(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e):
-			changed = text.New("the entry for ", describe.Sources(e), " was changed since: it holds ", call.AppsText(c.Account, e.Apps), describe.Until(e.Expires), ", left as it is")
+			changed = text.New("the entry for ", words.Sources(e), " was changed since: it holds ", call.AppsText(c.Account, e.Apps), words.Until(e.Expires), ", left as it is")
 		default:
 			left = append(left, e)
 		}
@@ -92,9 +92,9 @@ func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s r
 	if len(left) > 0 || changed != nil {
 		return left, changed
 	}
-	sources := describe.Sources(*s.Entry)
+	sources := words.Sources(*s.Entry)
 	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }); i >= 0 {
-		return nil, text.New("the entry for ", sources, " is another author's now", describe.Author(entries[i]), ", left as it is")
+		return nil, text.New("the entry for ", sources, " is another author's now", words.Author(entries[i]), ", left as it is")
 	}
 	return nil, text.New("the entry for ", sources, " is gone already")
 }
@@ -127,7 +127,7 @@ func (u *undoing) neverDenied(e apiclient.IPRule) bool {
 	}
 	for _, t := range grammar.TargetsOf(e) {
 		if own, ok := u.PolicyNow().Never(t); ok {
-			u.note(describe.Sources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back")
+			u.note(words.Sources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back")
 			return true
 		}
 	}
@@ -151,7 +151,7 @@ func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule)
 		if !call.Everywhere(e.Apps) {
 			where = " " + call.AppsText(u.Account, e.Apps)
 		}
-		u.note("still on the ", describe.ListName(e.List), ": ", describe.Sources(e), " covers it", where, describe.Until(e.Expires), describe.Author(e))
+		u.note("still on the ", words.ListName(e.List), ": ", words.Sources(e), " covers it", where, words.Until(e.Expires), words.Author(e))
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -33,8 +33,8 @@ type delays struct {
 // What the service takes: entries reach its nodes about once a minute; rules are compiled, which takes up to an hour,
 // and then synchronised.
 var (
-	entryDelays = delays{works: describe.EntryWorksAfter, counts: 3 * time.Minute, judged: 6 * time.Minute}
-	ruleDelays  = delays{works: describe.RuleWorksAfter, counts: 65 * time.Minute, judged: 70 * time.Minute}
+	entryDelays = delays{works: words.EntryWorksAfter, counts: 3 * time.Minute, judged: 6 * time.Minute}
+	ruleDelays  = delays{works: words.RuleWorksAfter, counts: 65 * time.Minute, judged: 70 * time.Minute}
 )
 
 // settling is how long after something was stopped for the first time hits can still get through or be listed: the

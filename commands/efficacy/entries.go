@@ -6,8 +6,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -107,7 +107,7 @@ func PartOf(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 
 // NamedBy reports whether an entry's reason names the change.
 func NamedBy(e apiclient.IPRule, ch record.Change) bool {
-	return strings.HasPrefix(e.Reason, describe.ReasonPrefix(ch.ID))
+	return strings.HasPrefix(e.Reason, words.ReasonPrefix(ch.ID))
 }
 
 // LastsAsLong reports whether an entry ends no earlier than the other. One whose end the service does not say counts.

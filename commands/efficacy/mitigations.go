@@ -7,8 +7,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -104,7 +104,7 @@ func Others(s call.Situation, speed float64) (all []record.Mitigation) {
 	for _, e := range s.Entries {
 		byUs := func(c record.Change, step record.Step) bool { return step.Kind == record.AddEntry && Ours(e, c, step) }
 		if sources := denied(s, e, e.Created); len(sources) > 0 && !made(known, byUs) {
-			m := record.Mitigation{Does: "Deny " + describe.Sources(e), By: text.Field(e.Author), ID: e.ID, Sources: sources, Since: e.Created, Until: e.Expires}
+			m := record.Mitigation{Does: "Deny " + words.Sources(e), By: text.Field(e.Author), ID: e.ID, Sources: sources, Since: e.Created, Until: e.Expires}
 			all = append(all, by.judged(s, m, stopped(s, sources, m.Since), entryDelays))
 		}
 	}
@@ -192,10 +192,10 @@ func made(known []record.Change, by func(record.Change, record.Step) bool) bool 
 
 // overridden reports whether a rule is of the account's own mode, and the attack's application has another.
 func overridden(s call.Situation, r apiclient.Rule) bool {
-	if of, ok := describe.ModeOf(r); !ok || of != apiclient.AllApps {
+	if of, ok := words.ModeOf(r); !ok || of != apiclient.AllApps {
 		return false
 	}
-	by := describe.ModeRuleInForce(s.Rules, int(s.Attack.App.N))
+	by := words.ModeRuleInForce(s.Rules, int(s.Attack.App.N))
 	return !s.Attack.App.Known || by == nil || by.ID != r.ID
 }
 
@@ -245,7 +245,7 @@ func Does(s call.Situation, c record.Change) string {
 	}
 	switch {
 	case len(targets) > 0:
-		return "Deny " + describe.Targets(targets)
+		return "Deny " + words.Targets(targets)
 	case len(rules) == 1:
 		return ruleDoes(s, rules[0])
 	}
@@ -258,23 +258,23 @@ func ruleDoes(s call.Situation, r apiclient.Rule) string {
 	switch {
 	case r.Type == apiclient.RuleMode:
 		does = text.Field(r.Mode) + " mode"
-	case r.AttackType == describe.AnyAttack:
+	case r.AttackType == words.AnyAttack:
 		does = "Block"
 	}
 	scope, ok := apiclient.ConditionsScope(r.Conditions)
 	if !ok {
-		return does + " " + text.Sanitize(describe.Scope(s.Account, r.Conditions), text.MaxPath)
+		return does + " " + text.Sanitize(words.Scope(s.Account, r.Conditions), text.MaxPath)
 	}
 	app := "every application"
 	if scope.App.Known {
 		app = s.Account.AppName(scope.App) + " only"
 	}
-	of, whole := describe.ModeOf(r)
+	of, whole := words.ModeOf(r)
 	switch {
 	case whole && of == apiclient.AllApps:
-		return does + ", " + describe.ModeApp(s.Account, of)
+		return does + ", " + words.ModeApp(s.Account, of)
 	case whole:
 		return does + ", " + app
 	}
-	return does + " " + describe.Requests(scope) + ", " + app
+	return does + " " + words.Requests(scope) + ", " + app
 }

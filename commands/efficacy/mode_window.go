@@ -6,7 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -35,11 +35,11 @@ func ModeWindows(changes []record.Change, rules []apiclient.Rule, from, until, n
 		}
 	}
 	for _, rule := range rules {
-		app, whole := describe.ModeOf(rule)
+		app, whole := words.ModeOf(rule)
 		if !whole || !hidesIncidents(rule.Mode) || rule.Updated.After(until) {
 			continue
 		}
-		own, _ := describe.ModeRules(rules, app)
+		own, _ := words.ModeRules(rules, app)
 		explained := slices.ContainsFunc(all, func(m ModeWindow) bool { return m.App == app && m.goesOn(now) })
 		if own != nil && own.ID == rule.ID && !explained {
 			all = append(all, ModeWindow{App: app, Mode: rule.Mode, From: rule.Updated})
@@ -85,7 +85,7 @@ func (m ModeWindow) Text(a *config.Account, now time.Time) text.Text {
 	if m.goesOn(now) {
 		can, is = "can", "is"
 	}
-	line := text.New("No incidents ", text.Bold(can), " be registered on ", describe.ModeApp(a, m.App))
+	line := text.New("No incidents ", text.Bold(can), " be registered on ", words.ModeApp(a, m.App))
 	switch {
 	case m.From.IsZero():
 	case m.Until.IsZero():

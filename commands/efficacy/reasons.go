@@ -6,8 +6,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -23,7 +23,7 @@ func likelyReasons(s call.Situation, c record.Change) []text.Text {
 		if sub.target == nil {
 			continue
 		}
-		if at, _, shared := describe.BusiestShared(s.Context, *sub.target); shared {
+		if at, _, shared := words.BusiestShared(s.Context, *sub.target); shared {
 			all = append(all, text.New(text.Code(at.String()), " looks as a CDN or balancer that many come through"))
 		}
 	}
@@ -100,7 +100,7 @@ func powerless(s call.Situation) (all []text.Text) {
 	case !s.Attack.App.Known:
 	case s.Account.Applications[app].CannotBlock():
 		all = append(all, text.New(name, " can't block (", text.Code("can_block: false"), " in the configuration)"))
-	case !s.ListsReadAt.IsZero() && describe.ModeByRules(s.Rules, app) == apiclient.ModeOff:
+	case !s.ListsReadAt.IsZero() && words.ModeByRules(s.Rules, app) == apiclient.ModeOff:
 		all = append(all, text.New("the mode of ", name, " is off: nothing is blocked there"))
 	}
 	return all
@@ -114,7 +114,7 @@ func overruled(s call.Situation, sub subject) (all []text.Text) {
 	}
 	for _, e := range s.Entries {
 		if e.List == apiclient.ListAllow && Overlaps(e, want) && call.Overlap(e.Apps, sub.apps) {
-			all = append(all, text.New(text.Code(describe.Sources(e)), " is on the allowlist", describe.Until(e.Expires), ", which wins"))
+			all = append(all, text.New(text.Code(words.Sources(e)), " is on the allowlist", words.Until(e.Expires), ", which wins"))
 		}
 	}
 	return all
@@ -138,7 +138,7 @@ func allowing(s call.Situation, source apiclient.Source) *apiclient.IPRule {
 func allowed(s call.Situation) (all []text.Text) {
 	for _, source := range s.Attack.Sources {
 		if e := allowing(s, source); e != nil {
-			all = append(all, text.New(text.Code(source.IP.String()), " is on the allowlist", describe.Until(e.Expires), ", which wins"))
+			all = append(all, text.New(text.Code(source.IP.String()), " is on the allowlist", words.Until(e.Expires), ", which wins"))
 		}
 	}
 	return all
@@ -163,6 +163,6 @@ func stands(s call.Situation, step record.Step) bool {
 
 // modeStands reports whether an application, or the account, still has the mode that a rule set.
 func modeStands(s call.Situation, rule apiclient.Rule) bool {
-	app, ok := describe.ModeOf(rule)
-	return !ok || rule.Mode == apiclient.ModeDefault || describe.ModeByRules(s.Rules, app) == rule.Mode
+	app, ok := words.ModeOf(rule)
+	return !ok || rule.Mode == apiclient.ModeDefault || words.ModeByRules(s.Rules, app) == rule.Mode
 }

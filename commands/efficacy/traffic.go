@@ -9,8 +9,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -112,7 +112,7 @@ func (s subject) elsewhere(a apiclient.Attack) bool {
 		return a.App.Known && !call.HoldsFor(s.apps, []int{int(a.App.N)})
 	}
 	part, known := apiclient.ParameterPoint(a.Parameter)
-	otherPart := s.rule.Type == apiclient.RulePatch && s.rule.AttackType != describe.AnyAttack && known && part.String() != s.rule.Point.String()
+	otherPart := s.rule.Type == apiclient.RulePatch && s.rule.AttackType != words.AnyAttack && known && part.String() != s.rule.Point.String()
 	return otherPart || s.otherAttack(a) || apiclient.ConditionsMet(s.rule.Conditions, a) == apiclient.MetNo
 }
 
@@ -129,7 +129,7 @@ func (s subject) otherAttack(a apiclient.Attack) bool {
 
 // patches reports whether a record of the rule's place is of the type and in the part that it patches, as far as the record holds them.
 func (s subject) patches(a apiclient.Attack) bool {
-	if s.rule.AttackType == describe.AnyAttack {
+	if s.rule.AttackType == words.AnyAttack {
 		return true
 	}
 	part, known := apiclient.ParameterPoint(a.Parameter)

@@ -8,9 +8,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -52,7 +52,7 @@ func ListForm(c *call.Call, f *call.Form) {
 	at := slices.IndexFunc(f.Fields, func(field call.Field) bool { return field.Arg == "target" })
 	f.Fields = append(slices.Replace(f.Fields, at, at+1, fields[:i+1]...), fields[i+1:]...) // what hits everybody somewhere comes last
 	f.OneOf = []string{"target"}
-	f.Fields = slices.DeleteFunc(f.Fields, func(field call.Field) bool { return field.Arg == ArgAttack.Name })
+	f.Fields = slices.DeleteFunc(f.Fields, func(field call.Field) bool { return field.Arg == "attack" })
 }
 
 func topSource(c *call.Call) (grammar.Target, bool) {
@@ -77,8 +77,8 @@ func listedSources(c *call.Call) []call.Option {
 			continue
 		}
 		label := strings.TrimSpace(t.String() + " " + text.Sanitize(s.Country, 3))
-		if percent, ok := describe.Share(s, c.Attack.Attack); ok {
-			label += ", " + describe.Percent(percent)
+		if percent, ok := words.Share(s, c.Attack.Attack); ok {
+			label += ", " + words.Percent(percent)
 		}
 		if isOwn {
 			label += " = " + own.Name
@@ -100,9 +100,9 @@ func PatchMisses(l record.Line) bool {
 func PatchTypes(*call.Call) []call.Option {
 	var options []call.Option
 	for _, t := range apiclient.PatchTypes() {
-		options = append(options, call.Option{Value: t, Label: describe.TypeName(t) + " (" + t + ")"})
+		options = append(options, call.Option{Value: t, Label: words.TypeName(t) + " (" + t + ")"})
 	}
-	return append(options, call.Option{Value: describe.AnyAttack, Label: "any: every request that has the part, clean ones too"})
+	return append(options, call.Option{Value: words.AnyAttack, Label: "any: every request that has the part, clean ones too"})
 }
 
 // placeHint says how a place is written.
@@ -119,7 +119,7 @@ func PatchForm(c *call.Call, f *call.Form) {
 	}
 	spec, why := change.PatchFor(c.Attack.Attack)
 	if why.Scope == "" {
-		f.Intro = append(f.Intro, text.New("It blocks one type of attack in one part of the requests to exactly ", text.Code(describe.Where(c.Attack.Attack)), ", in every mode but off. What is clean passes"))
+		f.Intro = append(f.Intro, text.New("It blocks one type of attack in one part of the requests to exactly ", text.Code(words.Where(c.Attack.Attack)), ", in every mode but off. What is clean passes"))
 		f.Drop("target")
 	} else {
 		f.Intro = append(f.Intro, text.New(strings.ToUpper(why.Scope[:1])+why.Scope[1:]))
@@ -231,9 +231,4 @@ func MuteForm(c *call.Call, f *call.Form) {
 		f.Relabel("source", "Everything from this address or range instead", "as "+top.String()+", its top source")
 	}
 	f.Relabel("type", "Everything of this type instead", "as "+text.Field(c.Attack.Type))
-}
-
-// ListMisses reports whether a line names no source, and no attack whose top source it could be.
-func ListMisses(line record.Line) bool {
-	return len(line.Words) == 0 && line.Keys["attack"] == ""
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -27,7 +27,7 @@ func Form(c *call.Call) call.Form {
 	}
 	if c.Attack != nil {
 		f.Base, f.Attack = call.WithAttack(c.Cmd, f.Base, c.Attack.ID), c.Attack.ID
-		f.Intro = append(append(f.Intro, describe.AttackMeant(c.Account, c.Attack.Attack)), change.FormWarnings(c)...)
+		f.Intro = append(append(f.Intro, words.AttackMeant(c.Account, c.Attack.Attack)), change.FormWarnings(c)...)
 	}
 	words := c.Line.Words
 	for _, arg := range c.Cmd.Args {

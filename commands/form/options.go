@@ -14,47 +14,13 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-// Arguments that several commands share.
-var (
-	ArgAttack = call.Arg{Name: "attack", Help: "the attack's id, as on its card", Options: OngoingAttacks, Needs: call.Needs{Stored: true}}
-	ArgReason = call.Arg{Name: "reason", Help: "why, for the list and the audit log"}
-	argApps   = call.Arg{Name: "app", Label: "Applications; none chosen: all", Help: "applications by id or name, with commas; left out: all", Read: call.ReadApps, Kind: call.FieldMany, Options: ConfiguredApps}
-)
-
-// ArgFor is how long a mitigation lasts, and its default; nil: that depends on more than the verb.
-func ArgFor(lasts func(policy.Policy) time.Duration) call.Arg {
-	arg := call.Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: call.ReadDuration, Bare: grammar.IsDuration, Options: LengthsOrEver}
-	if lasts != nil {
-		arg.Default = func(c *call.Call) string { return LengthOn(c, lasts) }
-	}
-	return arg
-}
-
-// LengthOn is how long a mitigation lasts on the call's account; "" before that is chosen.
-func LengthOn(c *call.Call, lasts func(policy.Policy) time.Duration) string {
-	if c.Account == nil {
-		return ""
-	}
-	return grammar.DurationText(lasts(c.Policy))
-}
-
-// ListArguments are the arguments of a command that adds to a list.
-func ListArguments(l change.Listing) []call.Arg {
-	return []call.Arg{
-		{Name: "target", Object: true, Many: true, Read: call.ReadTarget, Help: "an address, a range as 203.0.113.0/24, country:FR, proxy:TOR or datacenter:aws; left out with attack=: its top source"},
-		ArgAttack, ArgFor(l.Lasts), argApps, ArgReason,
-	}
-}
 
 // How many choices a form offers in one field, and how many applications: with more than these one is typed.
 const (
@@ -112,7 +78,7 @@ func ModeApps(c *call.Call) []call.Option {
 	if len(apps) == 0 {
 		return nil
 	}
-	return append(apps, call.Option{Value: call.AccountMode, Label: "account: " + describe.ModeApp(c.Account, apiclient.AllApps)})
+	return append(apps, call.Option{Value: call.AccountMode, Label: "account: " + words.ModeApp(c.Account, apiclient.AllApps)})
 }
 
 // listed are options of one of the account's lists; none without an account, or where the list can't be read. option
@@ -129,13 +95,13 @@ func listed[T any](all []T, option func(one T) (call.Option, bool)) (options []c
 // OngoingAttacks are the attacks that go on, as they were last seen, the most urgent first.
 func OngoingAttacks(c *call.Call) []call.Option {
 	known := c.Facts.Stored.Value
-	ids := slices.SortedFunc(maps.Keys(known), func(x, y string) int { return cmp.Or(describe.WorstFirst(known[x], known[y]), cmp.Compare(x, y)) })
+	ids := slices.SortedFunc(maps.Keys(known), func(x, y string) int { return cmp.Or(words.WorstFirst(known[x], known[y]), cmp.Compare(x, y)) })
 	return listed(ids, func(id string) (call.Option, bool) {
-		what := describe.TypeName(text.Field(known[id].Type))
+		what := words.TypeName(text.Field(known[id].Type))
 		if record.IsStorm(known[id].ID) {
 			what = "storm"
 		}
-		return call.Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, describe.Where(known[id]))}, c.Ongoing(c.Account, known[id]) && !known[id].Result()
+		return call.Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, words.Where(known[id]))}, c.Ongoing(c.Account, known[id]) && !known[id].Result()
 	})
 }
 
@@ -157,7 +123,7 @@ func WaitingRequests(c *call.Call) []call.Option {
 // StormsGrouped are the storms that are stored, for the field that asks for one.
 func StormsGrouped(c *call.Call) []call.Option {
 	return listed(c.Facts.Storms.Value, func(s record.StormSeen) (call.Option, bool) {
-		on := text.Field(describe.Applications(s.Storm, c.Account))
+		on := text.Field(words.Applications(s.Storm, c.Account))
 		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack")}, true
 	})
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -37,7 +37,7 @@ func (c Config) message(page record.Page, s record.AttackState, triage record.Tr
 	}
 	e.Summary = text.Sanitize(what+state+where, maxSummary)
 	e.Details = map[string]string{
-		"attack": page.Attack, "account": c.Account.Name, "status": describe.StatusName(attack), "hits": attack.Hits.String(), "where": where,
+		"attack": page.Attack, "account": c.Account.Name, "status": words.StatusName(attack), "hits": attack.Hits.String(), "where": where,
 		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_acknowledge": "click Acknowledge on the card, or type: ack attack=" + page.Attack,
 	}
 	if page.Test {
@@ -58,32 +58,32 @@ func (c Config) what(e pager.Event, s record.AttackState) string {
 	attack := s.Attack
 	if s.Storm != nil {
 		storm := *s.Storm
-		h := headline.Of(call.Situation{Attack: attack, Storm: s.Storm, Quiet: s.Quiet})
-		return fmt.Sprintf("%s, %s storm on %s: %s, %s hits, %d incidents beside it. ", headline.StormState(h.State, storm), h.Severity,
-			text.Sanitize(describe.Applications(storm, c.Account), maxName), describe.Counted(storm), attack.Hits, storm.Incidents)
+		h := efficacy.Headline(call.Situation{Attack: attack, Storm: s.Storm, Quiet: s.Quiet})
+		return fmt.Sprintf("%s, %s storm on %s: %s, %s hits, %d incidents beside it. ", words.StormState(h.State, storm), h.Severity,
+			text.Sanitize(words.Applications(storm, c.Account), maxName), words.Counted(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"
 	if attack.Incident() {
 		kind = "INCIDENT"
 	}
-	return fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, describe.StatusName(attack), describe.TypeName(e.Type), e.App, attack.Hits)
+	return fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, words.StatusName(attack), words.TypeName(e.Type), e.App, attack.Hits)
 }
 
 // placeOf is where an attack goes, or what is behind a storm.
 func placeOf(s record.AttackState) string {
 	if s.Storm != nil {
-		return describe.Cause(*s.Storm, policy.Policy{}).String()
+		return words.Cause(*s.Storm, policy.Policy{}).String()
 	}
-	return describe.Where(s.Attack)
+	return words.Where(s.Attack)
 }
 
 // ended is why a page is resolved.
 func ended(page record.Page, attack apiclient.Attack, triage record.Triage) string {
 	switch {
 	case triage.Owner != nil:
-		return describe.Owner(triage.Owner).String() + ". "
+		return words.Owner(triage.Owner).String() + ". "
 	case triage.Verdict != nil:
-		return describe.Verdict(*triage.Verdict).String() + ". "
+		return words.Verdict(*triage.Verdict).String() + ". "
 	}
 	if attack.Incident() && !page.Incident {
 		return "It is an incident now, which has its own pager. "

@@ -6,7 +6,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -16,7 +16,7 @@ func AttackLines(c *call.Call, k record.KnownAttack) (lines []text.Text) {
 	if k.Incident() {
 		lines = append(lines, text.New(worked(k.Attack), ". ", text.Code("vulns "+text.Field(k.VulnID)), " shows it with its incidents"))
 	}
-	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload"), ", ", describe.Figure(k.SourceCount, "source"), ", ", describe.Answers(k.Attack)))
+	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", words.Ago(k.First, c.Now), ", ", words.Figure(k.Payloads, "payload"), ", ", words.Figure(k.SourceCount, "source"), ", ", words.Answers(k.Attack)))
 }
 
 // Details are what an attack's card has no room for: how its hits came, the mode, and why a button is missing.
@@ -25,7 +25,7 @@ func Details(s call.Situation) (lines []text.Text) {
 		return append(lines, text.New("Which buttons would help is unknown: the service doesn't answer"))
 	}
 	if s.Attack.App.Known {
-		lines = append(lines, text.New("Mode by rules: ", describe.ModeName(text.Field(describe.ModeByRules(s.Rules, int(s.Attack.App.N)))), " (a node's own setting can override it)"))
+		lines = append(lines, text.New("Mode by rules: ", words.ModeName(text.Field(words.ModeByRules(s.Rules, int(s.Attack.App.N)))), " (a node's own setting can override it)"))
 	}
 	for _, why := range advice.Advise(s).Notes {
 		lines = append(lines, text.New("Not offered: ", why))
@@ -61,8 +61,8 @@ func sourcesLine(a apiclient.Attack, most int, about func(apiclient.Source) stri
 	var named []text.Text
 	for _, s := range a.Sources[:min(most, len(a.Sources))] {
 		percent := ""
-		if n, ok := describe.Share(s, a); ok {
-			percent = describe.Percent(n)
+		if n, ok := words.Share(s, a); ok {
+			percent = words.Percent(n)
 		}
 		one := text.New(text.Code(s.IP.String()))
 		for _, words := range []string{text.Sanitize(s.Country, 20), percent, about(s)} {
@@ -82,12 +82,12 @@ func sourcesLine(a apiclient.Attack, most int, about func(apiclient.Source) stri
 }
 
 // knownSource says whose a source is, and in how many other attacks it is.
-func knownSource(c *call.Call, a apiclient.Attack, s apiclient.Source) (words string) {
+func knownSource(c *call.Call, a apiclient.Attack, s apiclient.Source) (known string) {
 	if src, ok := c.PolicyNow().SourceOf(s.IP); ok {
-		words = "= " + src.Name
+		known = "= " + src.Name
 	}
-	if more := describe.Elsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
-		words = strings.TrimSpace(words + " (" + more + ")")
+	if more := words.Elsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
+		known = strings.TrimSpace(known + " (" + more + ")")
 	}
-	return words
+	return known
 }

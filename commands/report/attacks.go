@@ -7,8 +7,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -76,7 +76,7 @@ func (l attackList) lines(c *call.Call, what string, pages *call.Pager) []text.T
 		return []text.Text{text.Lead(l.of.Name, ": unknown: ", words)}
 	}
 	head := text.Lead(l.of.Name, ": ", text.Count(len(l.all), what), " in the last ", text.Duration(l.back))
-	return append([]text.Text{head}, pages.Table(describe.AttackTitles(), len(l.all), func(i int) text.Text { return describe.Attack(l.of, l.all[i], l.now) })...)
+	return append([]text.Text{head}, pages.Table(words.AttackTitles(), len(l.all), func(i int) text.Text { return words.Attack(l.of, l.all[i], l.now) })...)
 }
 
 // listedTogether are the lists as one, the newest first. Of the accounts that could not be read it names a few.
@@ -106,7 +106,7 @@ func listedTogether(c *call.Call, what string, lists []attackList, pages *call.P
 		head = text.New(head, "; unknown of ", text.Number(n))
 	}
 	lines = append([]text.Text{head}, unknownOf(unknown, faults)...)
-	return append(lines, pages.Table(append([]string{"ACCOUNT"}, describe.AttackTitles()...), len(rows), func(i int) text.Text {
-		return OfAccount(rows[i].list.of.Name, describe.Attack(rows[i].list.of, rows[i].attack, rows[i].list.now))
+	return append(lines, pages.Table(append([]string{"ACCOUNT"}, words.AttackTitles()...), len(rows), func(i int) text.Text {
+		return OfAccount(rows[i].list.of.Name, words.Attack(rows[i].list.of, rows[i].attack, rows[i].list.now))
 	})...)
 }

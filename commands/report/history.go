@@ -10,11 +10,11 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -175,7 +175,7 @@ func modesOf(c *call.Call, h *History, changes []record.Change) {
 	if err != nil {
 		h.unknown(text.New("Whether others set a mode in which no incident is registered: ", change.FailureReason(err)))
 	}
-	own, _ := describe.ModeRules(rules, app)
+	own, _ := words.ModeRules(rules, app)
 	inherits := err == nil && (own == nil || own.Mode == apiclient.ModeDefault)
 	h.Modes = slices.DeleteFunc(efficacy.ModeWindows(changes, rules, from, until, c.Now), func(m efficacy.ModeWindow) bool {
 		return m.App != app && !(inherits && m.App == apiclient.AllApps)

@@ -8,10 +8,9 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -49,7 +48,7 @@ func (h Home) each(of func(o Overview) string) text.Text {
 	for _, o := range h.Accounts {
 		said[o.Account], names = of(o), append(names, o.Account)
 	}
-	return describe.Each(names, func(account string) string { return said[account] })
+	return words.Each(names, func(account string) string { return said[account] })
 }
 
 // section is a part of an answer, and how it is cut where all of it must fit in one message.
@@ -135,7 +134,7 @@ func (h Home) row(o Overview, words text.Text, do ...call.Suggestion) call.Row {
 
 // burning is an attack or storm that goes on, with what orders it among the others.
 type burning struct {
-	headline headline.Headline
+	headline words.Headline
 	hits     int64
 	row      call.Row
 }
@@ -180,7 +179,7 @@ func (h Home) ongoing() (p call.Part) {
 		p.Title = text.New(p.Title, ", and what goes on is unknown of ", text.Count(n, "account"))
 	}
 	slices.SortStableFunc(all, func(x, y burning) int {
-		return cmp.Or(headline.UrgentFirst(x.headline, y.headline), cmp.Compare(y.hits, x.hits))
+		return cmp.Or(words.UrgentFirst(x.headline, y.headline), cmp.Compare(y.hits, x.hits))
 	})
 	for _, line := range unknownOf(unknown, faults) {
 		p.Rows = append(p.Rows, call.Row{Text: line})
@@ -193,7 +192,7 @@ func (h Home) ongoing() (p call.Part) {
 
 // unknownOf says why it is unknown what goes on in accounts: a line for each cause, with a few of its accounts.
 func unknownOf(accounts []string, why map[string]string) (lines []text.Text) {
-	all := describe.Alike(accounts, func(account string) string { return why[account] })
+	all := words.Alike(accounts, func(account string) string { return why[account] })
 	for _, said := range all[:min(maxCauses, len(all))] {
 		names := text.Enumerate(said.Accounts, maxNamed, func(a string) text.Text { return text.Lead(a) })
 		lines = append(lines, text.New(names, ": what goes on is unknown: ", said.Words))
@@ -204,9 +203,9 @@ func unknownOf(accounts []string, why map[string]string) (lines []text.Text) {
 // burning are an account's storms and attacks.
 func (h Home) burning(o Overview) (all []burning) {
 	for _, row := range o.Storms {
-		one := burning{headline: headline.OfStorm(row, o.unread(o.Now)), hits: row.Attack.Hits.N}
-		words := text.New(describe.CardLink(row.Card), text.Bold(headline.StormState(one.headline.State, row.Storm)), " · ", one.headline.Severity, " storm · ",
-			describe.Applications(row.Storm, o.Of), " · ", describe.Counted(row.Storm), ", ", describe.Active(row.Storm))
+		one := burning{headline: words.OfStorm(row, o.unread(o.Now)), hits: row.Attack.Hits.N}
+		words := text.New(words.CardLink(row.Card), text.Bold(words.StormState(one.headline.State, row.Storm)), " · ", one.headline.Severity, " storm · ",
+			words.Applications(row.Storm, o.Of), " · ", words.Counted(row.Storm), ", ", words.Active(row.Storm))
 		one.row = h.triaged(o, row.ID, words, row.Triage, nil)
 		all = append(all, one)
 	}
@@ -215,8 +214,8 @@ func (h Home) burning(o Overview) (all []burning) {
 			Account: o.Of, Policy: o.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy, Triage: row.Triage, Now: o.Now,
 			Changes: slices.DeleteFunc(slices.Clone(o.InForce), func(ch record.Change) bool { return ch.AttackID != row.ID }),
 		}.As(o.States[row.ID])
-		one := burning{headline: headline.Of(s), hits: row.Attack.Hits.N}
-		one.row = h.triaged(o, row.ID, headline.AttackRow(s, one.headline, describe.CardLink(row.Card)), row.Triage, text.New(": ", text.Code(describe.Where(row.Attack))))
+		one := burning{headline: efficacy.Headline(s), hits: row.Attack.Hits.N}
+		one.row = h.triaged(o, row.ID, words.AttackRow(s, one.headline, words.CardLink(row.Card)), row.Triage, text.New(": ", text.Code(words.Where(row.Attack))))
 		all = append(all, one)
 	}
 	return all
@@ -250,9 +249,9 @@ func (h Home) triaged(o Overview, id string, words text.Text, k record.Triage, w
 // triage names the owner of an attack or storm, and its verdict.
 func triage(k record.Triage) text.Text {
 	if k.Owner == nil {
-		return text.Join(append([]text.Text{describe.Owner(nil)}, describe.Triage(k)...), " · ")
+		return text.Join(append([]text.Text{words.Owner(nil)}, words.Triage(k)...), " · ")
 	}
-	return text.Join(describe.Triage(k), " · ")
+	return text.Join(words.Triage(k), " · ")
 }
 
 func (h Home) waiting() call.Part {
@@ -271,7 +270,7 @@ func (h Home) unsettled() call.Part {
 	var rows []call.Row
 	for _, o := range h.Accounts {
 		for _, ch := range o.Unsettled {
-			rows = append(rows, h.row(o, describe.Row(ch, nil)))
+			rows = append(rows, h.row(o, words.Row(ch, nil)))
 		}
 	}
 	return counted(text.Lead("Being carried out: "), rows)
@@ -331,10 +330,10 @@ func (h Home) changes(wanted func(record.Change) bool) (rows []call.Row) {
 
 // changeLine is a change in force, its efficacy first: rows are cut.
 func (o Overview) changeLine(ch record.Change) text.Text {
-	row := describe.Row(ch, nil)
+	row := words.Row(ch, nil)
 	s := call.Situation{Account: o.Of, Efficacy: o.Efficacy, Now: o.Now}
 	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.State == record.StateDone {
-		row = text.New(describe.ChangeID(ch), " ", seen, " · ", describe.Span(ch))
+		row = text.New(words.ChangeID(ch), " ", seen, " · ", words.Span(ch))
 	}
 	switch {
 	case ch.Overdue(o.Now):
@@ -349,7 +348,7 @@ func (h Home) muted() call.Part {
 	var rows []call.Row
 	for _, o := range h.Accounts {
 		for _, m := range o.Muted {
-			rows = append(rows, h.row(o, describe.Mute(m)))
+			rows = append(rows, h.row(o, words.Mute(m)))
 		}
 	}
 	return counted(text.Lead("Muted, incidents excepted: "), rows)
@@ -378,7 +377,7 @@ func (h Home) health() (p call.Part) {
 	}
 	p.Title = text.Lead("Health: ", text.Number(well), " of ", text.Count(len(h.Accounts), "account"), " watched well")
 	if well > 0 {
-		p.Title = text.New(p.Title, ", last good poll ", describe.Ago(oldest.Health.LastGood, oldest.Now))
+		p.Title = text.New(p.Title, ", last good poll ", words.Ago(oldest.Health.LastGood, oldest.Now))
 	}
 	if unknown > 0 {
 		p.Title = text.New(p.Title, "; not known of ", text.Number(unknown))
@@ -392,7 +391,7 @@ func (o Overview) age() time.Duration { return o.Now.Sub(o.Health.LastGood) }
 // trouble says what keeps wafbot from watching the account or from changing it.
 func (o Overview) trouble() (lines []text.Text) {
 	if h := o.Health; h != nil && h.Failing != "" {
-		line := text.Lead("WAF API unreachable: ", h.Failing, "; last good poll ", describe.Ago(h.LastGood, o.Now))
+		line := text.Lead("WAF API unreachable: ", h.Failing, "; last good poll ", words.Ago(h.LastGood, o.Now))
 		if !h.Since.IsZero() {
 			line = text.New(line, "; so since ", h.Since)
 		}

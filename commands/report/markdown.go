@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -42,24 +41,24 @@ func head(c *call.Call, d *text.Document, h History) {
 	if h.Storm != nil {
 		stormHead(c, d, *h.Storm)
 	} else {
-		d.Heading(1, text.New(kind, " ", text.Code(h.ID), ": ", describe.TypeName(text.Field(attack.Type)), " on ", a.AppName(attack.App)))
-		d.Item(text.New("Where: ", text.Code(describe.Where(attack)), describe.Part(attack)))
+		d.Heading(1, text.New(kind, " ", text.Code(h.ID), ": ", words.TypeName(text.Field(attack.Type)), " on ", a.AppName(attack.App)))
+		d.Item(text.New("Where: ", text.Code(words.Where(attack)), words.Part(attack)))
 		d.Item(text.New("Account: ", text.Code(h.Account), "; the service's id: ", text.Code(text.Sanitize(cmp.Or(attack.ID, "unknown"), text.MaxPath))))
 	}
-	d.Item(text.New("How bad: ", text.Bold(describe.StatusName(attack)), "; threat as the service rates it: ", attack.Threat))
+	d.Item(text.New("How bad: ", text.Bold(words.StatusName(attack)), "; threat as the service rates it: ", attack.Threat))
 	if h.Storm == nil {
 		d.Item(outcome(c, h))
 	}
 	read := text.New("when they were read is unknown")
 	if !h.ReadAt.IsZero() {
-		read = text.New("read ", h.ReadAt, ", ", describe.Ago(h.ReadAt, h.At))
+		read = text.New("read ", h.ReadAt, ", ", words.Ago(h.ReadAt, h.At))
 	}
 	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), allSources(attack))
 	if h.away == nil {
 		d.Item(triage(h.Triage))
 	}
 	for _, s := range h.Outages {
-		d.Item(describe.Outage(s))
+		d.Item(words.Outage(s))
 	}
 	d.Item(text.New("Put together ", h.At, "; times are those of ", c.Zone.String()))
 }
@@ -67,16 +66,16 @@ func head(c *call.Call, d *text.Document, h History) {
 // stormHead is what a storm was: what it grouped, and what is behind it.
 func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 	s := row.Storm
-	d.Heading(1, text.New("Storm ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", describe.Applications(s, c.Account), ", ", headline.StormState(headline.OfStorm(row, record.Outage{}).State, s)))
-	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", describe.NoOwnCards(s)))
-	d.Item(describe.Cause(s, c.PolicyNow()))
-	for _, line := range describe.Tallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
+	d.Heading(1, text.New("Storm ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", words.Applications(s, c.Account), ", ", words.StormState(words.OfStorm(row, record.Outage{}).State, s)))
+	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", words.NoOwnCards(s)))
+	d.Item(words.Cause(s, c.PolicyNow()))
+	for _, line := range words.Tallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
 		d.Item(line)
 	}
 	if s.UnblockedCount > 0 {
 		var unblocked []text.Text
 		for _, one := range s.Unblocked {
-			unblocked = append(unblocked, describe.Attack(c.Account, one, c.Now))
+			unblocked = append(unblocked, words.Attack(c.Account, one, c.Now))
 		}
 		d.Item(text.New("Get through: ", text.Number(s.UnblockedCount)), unblocked...)
 	}
@@ -131,7 +130,7 @@ func inPlace(c *call.Call, d *text.Document, h History) {
 		d.Item(text.New(line, ". ", text.Code("undo "+ch.ID), " undoes it"))
 	}
 	for _, m := range h.Mutes {
-		d.Item(text.New("Muted: ", describe.Mute(m), ". ", text.Code("unmute "+m.ID), " ends it"))
+		d.Item(text.New("Muted: ", words.Mute(m), ". ", text.Code("unmute "+m.ID), " ends it"))
 	}
 	switch {
 	case h.away != nil:

@@ -6,8 +6,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -21,15 +21,15 @@ func ShowMode(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
-	mode := describe.ModeByRules(rules, app)
-	own, narrower := describe.ModeRules(rules, app)
+	mode := words.ModeByRules(rules, app)
+	own, narrower := words.ModeRules(rules, app)
 	inherited := ""
-	if by := describe.ModeRuleInForce(rules, app); by != nil && (by != own || app == apiclient.AllApps) {
+	if by := words.ModeRuleInForce(rules, app); by != nil && (by != own || app == apiclient.AllApps) {
 		inherited = "the account's, by rule " + strconv.FormatInt(by.ID, 10) + "; "
 	}
-	lines := []text.Text{text.New("Mode of ", describe.ModeApp(c.Account, app), " by rules: ", text.Bold(describe.ModeName(mode)), " (", inherited, "a node's own setting can override it)")}
+	lines := []text.Text{text.New("Mode of ", words.ModeApp(c.Account, app), " by rules: ", text.Bold(words.ModeName(mode)), " (", inherited, "a node's own setting can override it)")}
 	for _, rule := range narrower {
-		lines = append(lines, text.New("• for a part of it: ", describe.Rule(c.Account, rule), ", rule ", text.Code(fmt.Sprint(rule.ID))))
+		lines = append(lines, text.New("• for a part of it: ", words.Rule(c.Account, rule), ", rule ", text.Code(fmt.Sprint(rule.ID))))
 	}
 	return call.Result{Lines: lines, Data: map[string]any{"application": app, "mode": mode}}, nil
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -211,7 +211,7 @@ func Ongoing(c *call.Call, listed []apiclient.Attack) []apiclient.Attack {
 	ongoing := slices.DeleteFunc(slices.Clone(listed), func(attack apiclient.Attack) bool {
 		return !c.Ongoing(c.Account, attack) || attack.Result() || attack.FalsePositive()
 	})
-	slices.SortStableFunc(ongoing, describe.WorstFirst)
+	slices.SortStableFunc(ongoing, words.WorstFirst)
 	return ongoing
 }
 

@@ -7,9 +7,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -158,15 +157,15 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 		}
 		all = slices.DeleteFunc(all, func(g record.GroupedAttack) bool { return g.Last.Before(from) })
 	}
-	slices.SortStableFunc(all, func(x, y record.GroupedAttack) int { return describe.WorstFirst(x.Attack, y.Attack) })
-	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{headline.StormLine(a, call.NewStormRow(storm, a.Name, record.Triage{}), c.Now)}}
+	slices.SortStableFunc(all, func(x, y record.GroupedAttack) int { return words.WorstFirst(x.Attack, y.Attack) })
+	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{words.StormLine(a, call.NewStormRow(storm, a.Name, record.Triage{}), c.Now)}}
 	pages, data := call.Pages(c, 1), []call.AttackRow{}
 	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
 		own := text.Text(nil)
 		if all[i].Own {
 			own = text.New("(own card) ")
 		}
-		return describe.AttackWithCard(a, all[i].Attack, c.Now, own)
+		return words.AttackWithCard(a, all[i].Attack, c.Now, own)
 	})...)
 	for _, g := range all {
 		row := call.NewAttackRow(a, g.Attack, record.Triage{})
@@ -179,17 +178,17 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 
 // StormLines are what a storm is, why it is there, and what doesn't fit in.
 func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
-	lines := []text.Text{headline.StormLine(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.NoOwnCards(seen.Storm))}
-	lines = append(lines, describe.Tallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
+	lines := []text.Text{words.StormLine(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(seen.Storm))}
+	lines = append(lines, words.Tallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
 	s := seen.Storm
 	for _, one := range s.Unblocked[:min(maxUnblocked, len(s.Unblocked))] {
-		lines = append(lines, text.Lead("Gets through: ", describe.Attack(c.Account, one, c.Now)))
+		lines = append(lines, text.Lead("Gets through: ", words.Attack(c.Account, one, c.Now)))
 	}
 	if more := s.UnblockedCount - maxUnblocked; more > 0 {
 		lines = append(lines, text.New("… and ", text.Number(more), " more that get through"))
 	}
 	for _, behind := range s.Behind {
-		lines = append(lines, text.Lead("Behind that: ", describe.StormSource(behind.IP, behind.Country, c.PolicyNow()), ", in ", text.Number(behind.In), " of these and ", text.Number(behind.InAll), " of all"))
+		lines = append(lines, text.Lead("Behind that: ", words.StormSource(behind.IP, behind.Country, c.PolicyNow()), ", in ", text.Number(behind.In), " of these and ", text.Number(behind.InAll), " of all"))
 	}
 	lines = append(lines, besideStorm(s))
 	return append(lines, text.New("All grouped attacks: ", text.Code(StormListLine(seen).String()), "; figures of ", seen.SeenAt))

@@ -7,10 +7,10 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -198,7 +198,7 @@ func (s Summary) unseen() call.Part {
 		p.Rows = append(p.Rows, call.Row{Text: m.Text(s.Of, s.Now)})
 	}
 	for _, o := range s.Outages {
-		p.Rows = append(p.Rows, call.Row{Text: describe.Outage(o)})
+		p.Rows = append(p.Rows, call.Row{Text: words.Outage(o)})
 	}
 	return p
 }
@@ -209,7 +209,7 @@ func (s Summary) denied() call.Part {
 	}
 	var rows []call.Row
 	for _, e := range s.Others {
-		rows = append(rows, call.Row{Text: text.New(text.Code(describe.Sources(e)), " ", call.AppsText(s.Of, e.Apps), describe.Until(e.Expires), describe.Author(e), ", since ", e.Created)})
+		rows = append(rows, call.Row{Text: text.New(text.Code(words.Sources(e)), " ", call.AppsText(s.Of, e.Apps), words.Until(e.Expires), words.Author(e), ", since ", e.Created)})
 	}
 	return counted(text.Lead("Denied by others than wafbot: "), rows)
 }
@@ -222,7 +222,7 @@ func (s Summary) undone() call.Part {
 			why = text.Field(u.Why)
 		}
 		ch := u.Change // its end is left out: it no longer matters, and why needs the room
-		rows = append(rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", describe.MadeBy(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
+		rows = append(rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", words.MadeBy(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
 	}
 	return counted(text.Lead("Undone: "), rows)
 }
@@ -238,7 +238,7 @@ func (s Summary) notes() call.Part {
 		if others := len(s.Notes) - i - 1 - len(slices.DeleteFunc(slices.Clone(s.Notes[i+1:]), same)); others > 0 {
 			about = text.New(about, " and ", others, " more")
 		}
-		rows = append(rows, call.Row{Text: text.New(about, " ", describe.Note(n.Note))})
+		rows = append(rows, call.Row{Text: text.New(about, " ", words.Note(n.Note))})
 	}
 	return counted(text.Lead("Notes: "), rows)
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -22,7 +22,7 @@ type moment struct {
 
 // timeline is what happened, in the order in which it did.
 func timeline(c *call.Call, h History) []moment {
-	all := slices.Concat(h.ends(c), changesMade(c, h), words(h), unseen(c, h))
+	all := slices.Concat(h.ends(c), changesMade(c, h), written(h), unseen(c, h))
 	slices.SortStableFunc(all, func(x, y moment) int { return x.at.Compare(y.at) })
 	return all
 }
@@ -35,17 +35,17 @@ func (h History) ends(c *call.Call) []moment {
 	}
 	if h.Storm != nil {
 		s := h.Storm.Storm
-		all = append(all, moment{at: s.Began, text: text.Lead("Storm", ": ", describe.Trigger(s), "; from here on they are grouped in one card")})
+		all = append(all, moment{at: s.Began, text: text.Lead("Storm", ": ", words.Trigger(s), "; from here on they are grouped in one card")})
 		if !s.GoesOn() {
 			all = append(all, moment{at: s.Ended, text: text.New("The storm is over: new attacks get cards of their own again")})
 		}
 	}
 	if e := h.Evidence; e != nil {
-		words := "First seen by wafbot"
+		line := "First seen by wafbot"
 		if e.Late {
-			words = "Seen by wafbot when it knew nothing of it any more"
+			line = "Seen by wafbot when it knew nothing of it any more"
 		}
-		all = append(all, moment{e.First.At, text.New(words, ": ", figures(e.First.Attack)), []text.Text{allSources(e.First.Attack)}})
+		all = append(all, moment{e.First.At, text.New(line, ": ", figures(e.First.Attack)), []text.Text{allSources(e.First.Attack)}})
 		if !e.CardAt.IsZero() {
 			all = append(all, moment{at: e.CardAt, text: text.Lead("Card posted")})
 		}
@@ -59,7 +59,7 @@ func (h History) ends(c *call.Call) []moment {
 
 // figures are an attack's in one line.
 func figures(a apiclient.Attack) text.Text {
-	return text.New(describe.Figure(a.Hits, "hit"), ", ", describe.Figure(a.SourceCount, "source"), ", ", describe.Figure(a.Payloads, "payload"), ", ", describe.StatusName(a))
+	return text.New(words.Figure(a.Hits, "hit"), ", ", words.Figure(a.SourceCount, "source"), ", ", words.Figure(a.Payloads, "payload"), ", ", words.StatusName(a))
 }
 
 // allSources are all that the service listed, with their hits.
@@ -71,23 +71,23 @@ func allSources(a apiclient.Attack) text.Text {
 func changesMade(c *call.Call, h History) []moment {
 	var all []moment
 	for _, ch := range h.Changes {
-		words := text.Lead(ch.Does, ", by ", text.Field(ch.Actor.Name), " ", text.Code(ch.ID), ": ")
+		line := text.Lead(ch.Does, ", by ", text.Field(ch.Actor.Name), " ", text.Code(ch.ID), ": ")
 		switch ch.State {
 		case record.StateBegun:
-			words = text.New(words, "in progress, or its outcome is unknown")
+			line = text.New(line, "in progress, or its outcome is unknown")
 		case record.StateFailed:
-			words = text.New(words, text.Bold("NOT done"), ", ", ch.Fault)
+			line = text.New(line, text.Bold("NOT done"), ", ", ch.Fault)
 		case record.StateHalf:
-			words = text.New(words, text.Bold("only partly done"), ", ", ch.Fault)
+			line = text.New(line, text.Bold("only partly done"), ", ", ch.Fault)
 		case record.StateDone, record.StateUndone:
-			words = text.New(words, describe.Accepted(ch))
+			line = text.New(line, words.Accepted(ch))
 		}
 		if !ch.Until.IsZero() && ch.Parent() == "" {
-			words = text.New(words, ", until ", ch.Until)
+			line = text.New(line, ", until ", ch.Until)
 		}
-		m := moment{at: h.asked(ch), text: words}
+		m := moment{at: h.asked(ch), text: line}
 		if ch.Reason != "" {
-			m.below = append(m.below, text.New("Why: ", text.Sanitize(ch.Reason, describe.MaxNote)))
+			m.below = append(m.below, text.New("Why: ", text.Sanitize(ch.Reason, words.MaxNote)))
 		}
 		if ch.Observed != nil && ch.Parent() == "" {
 			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Observed.At, ": ", figures(ch.Observed.Attack)), allSources(ch.Observed.Attack))
@@ -136,8 +136,8 @@ func (h History) sourcesSince(ch record.Change) []text.Text {
 	return lines
 }
 
-// words are what people wrote and asked, as the audit log has it: triage holds only the last of each.
-func words(h History) []moment {
+// written is what people wrote and asked, as the audit log has it: triage holds only the last of each.
+func written(h History) []moment {
 	var all []moment
 	for _, e := range h.Entries {
 		if e.Change != "" && slices.ContainsFunc(h.Changes, func(ch record.Change) bool { return ch.ID == e.Change }) {
@@ -149,13 +149,13 @@ func words(h History) []moment {
 		return all
 	}
 	if o := h.Triage.Owner; o != nil {
-		all = append(all, moment{at: o.Since, text: describe.Owner(o)})
+		all = append(all, moment{at: o.Since, text: words.Owner(o)})
 	}
 	if v := h.Triage.Verdict; v != nil {
-		all = append(all, moment{at: v.At, text: describe.Verdict(*v)})
+		all = append(all, moment{at: v.At, text: words.Verdict(*v)})
 	}
 	for _, n := range h.Triage.Notes {
-		all = append(all, moment{at: n.At, text: describe.Note(n)})
+		all = append(all, moment{at: n.At, text: words.Note(n)})
 	}
 	return all
 }
@@ -166,7 +166,7 @@ func entryText(e record.AuditEntry) text.Text {
 	line, err := grammar.Parse(e.Line)
 	first := ""
 	if len(line.Words) > 0 {
-		first = text.Sanitize(line.Words[0], describe.MaxNote)
+		first = text.Sanitize(line.Words[0], words.MaxNote)
 	}
 	if err == nil && e.Outcome == "done" {
 		switch line.Name {
@@ -182,34 +182,34 @@ func entryText(e record.AuditEntry) text.Text {
 			return text.Lead("Verdict: "+strings.ReplaceAll(first, "_", " "), ", by ", who)
 		}
 	}
-	words := text.New(who, " asked ", text.Code(text.Sanitize(e.Line, text.MaxPath)), ": ", text.Bold(e.Outcome))
+	asked := text.New(who, " asked ", text.Code(text.Sanitize(e.Line, text.MaxPath)), ": ", text.Bold(e.Outcome))
 	switch {
 	case e.Outcome == "nothing" && e.Why == "":
-		words = text.New(words, ", it was so already")
+		asked = text.New(asked, ", it was so already")
 	case e.Why != "":
-		words = text.New(words, ", ", text.Sanitize(strings.ReplaceAll(e.Why, "\n", " "), describe.MaxNote))
+		asked = text.New(asked, ", ", text.Sanitize(strings.ReplaceAll(e.Why, "\n", " "), words.MaxNote))
 	}
-	return words
+	return asked
 }
 
 // handoverText says to whom an attack was handed over, by the answer that was given, and with which words.
 func handoverText(e record.AuditEntry, who, message string) text.Text {
 	to, _, _ := strings.Cut(strings.Join(e.After, " "), " is on ")
-	words := text.New(who, " hands it over to ", text.Field(to))
+	line := text.New(who, " hands it over to ", text.Field(to))
 	if to == e.Actor.Name {
-		words = text.New(who, " takes it over")
+		line = text.New(who, " takes it over")
 	}
 	if message != "" {
-		words = text.New(words, ": ", message)
+		line = text.New(line, ": ", message)
 	}
-	return words
+	return line
 }
 
 // unseen are the times in which wafbot did not watch, and in which no incident could be registered.
 func unseen(c *call.Call, h History) []moment {
 	var all []moment
 	for _, s := range h.Outages {
-		all = append(all, moment{at: s.From, text: describe.Outage(s)})
+		all = append(all, moment{at: s.From, text: words.Outage(s)})
 	}
 	for _, m := range h.Modes {
 		all = append(all, moment{at: m.From, text: m.Text(c.Account, h.At)})

@@ -9,9 +9,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -212,11 +212,11 @@ func seriesLines(title string, all []Series, name func(string) text.Text) (lines
 }
 
 func typeInTrend(name string) text.Text {
-	return text.New(describe.TypeName(text.Field(name)))
+	return text.New(words.TypeName(text.Field(name)))
 }
 
 func statusInTrend(name string) text.Text {
-	return text.New(describe.StatusWord(apiclient.Status(name)))
+	return text.New(words.StatusWord(apiclient.Status(name)))
 }
 
 func hostInTrend(name string) text.Text {

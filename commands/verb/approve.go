@@ -7,17 +7,16 @@ import (
 )
 
 func approve() *call.Command {
-	return &call.Command{
-		Name: "approve", Role: record.Responder,
-		Summary: "approve what another user asked for",
-		Args:    []call.Arg{argRequest},
-		Example: "approve r7k2m9xw4",
-		Needs:   call.Needs{Approvals: true}.Always(),
+	return command(`approve: responder
+approve what another user asked for
+REQUEST
+Example: approve r7k2m9xw4`, call.Command{
+		Needs: call.Needs{Approvals: true}.Always(),
 		Decide: func(c *call.Call) (call.Decision, error) {
 			return decide(c, record.RequestApproved, func(d *call.Decision) error {
 				d.Line = d.Request.Line
 				return approval.MayApprove(c, d.Request)
 			})
 		},
-	}
+	})
 }

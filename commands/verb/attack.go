@@ -5,25 +5,22 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/form"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func attack() *call.Command {
-	return &call.Command{
-		Name: "attack", Role: record.Viewer,
-		Summary: "one attack: what, from where, since when, and what was done",
-		Args:    []call.Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card", Label: "Attack", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs}},
-		Needs:   call.Rounds{attackNeeds, report.GroupedNeeds},
-		Example: "attack ak7q2m9xw",
-		Read:    readAttack,
-	}
+	return command(`attack: viewer
+one attack: what, from where, since when, and what was done
+ID Attack
+Example: attack ak7q2m9xw`, call.Command{
+		Needs: call.Rounds{attackNeeds, report.GroupedNeeds},
+		Read:  readAttack,
+	})
 }
 
 func attackNeeds(c *call.Call) call.Needs {
@@ -54,7 +51,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 		if now.Quiet = !row.Ongoing; len(old) > 0 {
 			now.Outage.From = c.Now
 		}
-		res.Lines = append(res.Lines, headline.Line(now, headline.Of(now)))
+		res.Lines = append(res.Lines, words.Line(now, efficacy.Headline(now)))
 		res.Lines = append(append(res.Lines, report.AttackLines(c, k)...), old...)
 		var grouped text.Text
 		if grouped, noStorms = report.StormOfLine(c); grouped != nil {
@@ -64,17 +61,17 @@ func readAttack(c *call.Call) (call.Result, error) {
 	if err := errors.Join(noTriage, noStates, noContext, noStorms); err != nil { // reads go on without Redis
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: ", refusal.Store(err)))
 	}
-	res.Lines = append(res.Lines, describe.Triage(row.Triage)...)
+	res.Lines = append(res.Lines, words.Triage(row.Triage)...)
 	for _, ch := range slices.Backward(now.Changes) {
 		res.Changes = append(res.Changes, ch)
-		res.Lines = append(res.Lines, text.New("• ", describe.Row(ch, efficacy.Line(now, ch))))
+		res.Lines = append(res.Lines, text.New("• ", words.Row(ch, efficacy.Line(now, ch))))
 	}
 	if !isOne {
 		res.Lines = append(res.Lines, report.Details(now)...)
 	}
 	// The newest first, and last of all: of a hundred notes a message of a chat holds some.
 	for _, n := range slices.Backward(row.Triage.Notes) {
-		res.Lines = append(res.Lines, describe.Note(n))
+		res.Lines = append(res.Lines, words.Note(n))
 	}
 	return res, nil
 }

@@ -6,24 +6,22 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func audit() *call.Command {
-	return &call.Command{
-		Name: "audit", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
-		Summary: "who did what, when, and what was refused",
-		Args: []call.Arg{
-			{Name: "what", Object: true, Help: "export: as JSON lines, at the terminal; left out: a list", Read: call.OneOf("word", "export")},
-			{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration, Bare: grammar.IsDuration},
-			{Name: "by", Help: "@me, a mention, or a part of a name or id"},
-			call.ArgPage,
-		},
-		Example: "audit since=24h by=@me",
+	return command(`audit: viewer
+who did what, when, and what was refused
+[WHAT]: export: as JSON lines, at the terminal; left out: a list
+[since=]: how far back: 24h
+[by=]: @me, a mention, or a part of a name or id
+[page=]
+[--all]
+Example: audit since=24h by=@me`, call.Command{
+		AnyAccount: true,
 		Needs: call.Rounds{func(c *call.Call) call.Needs {
 			from, err := report.AuditFrom(c, auditBack)
 			if err != nil {
@@ -31,8 +29,9 @@ func audit() *call.Command {
 			}
 			return call.Needs{Audit: record.Later(from, call.Ever)}
 		}},
-		Read: readAudit, ReadTrail: report.ExportAudit,
-	}
+		Read:      readAudit,
+		ReadTrail: report.ExportAudit,
+	})
 }
 
 // auditBack is how far back the log is shown where the line doesn't say.
@@ -68,7 +67,7 @@ func readAudit(c *call.Call) (call.Result, error) {
 	for _, log := range logs {
 		head := text.Lead(log.account, ": ", text.Count(len(log.entries), "entry"))
 		res.Lines = append(res.Lines, head)
-		res.Lines = append(res.Lines, pages.Table(auditTitles(), len(log.entries), func(i int) text.Text { return describe.AuditEntry(log.entries[i]) })...)
+		res.Lines = append(res.Lines, pages.Table(auditTitles(), len(log.entries), func(i int) text.Text { return words.AuditEntry(log.entries[i]) })...)
 	}
 	return pages.Finish(res)
 }
@@ -85,6 +84,6 @@ func auditTogether(logs []auditOf, all []record.AuditEntry, pages *call.Pager) [
 	}
 	head := text.Lead(text.Count(len(all), "entry"), ", in ", text.Number(with), " of ", text.Count(len(logs), "account"))
 	return append([]text.Text{head}, pages.Table(append([]string{"ACCOUNT"}, auditTitles()...), len(all), func(i int) text.Text {
-		return report.OfAccount(all[i].Account, describe.AuditEntry(all[i]))
+		return report.OfAccount(all[i].Account, words.AuditEntry(all[i]))
 	})...)
 }

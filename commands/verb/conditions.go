@@ -5,20 +5,19 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func conditions() *call.Command {
-	return &call.Command{
-		Name: "conditions", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "which requests rules are for: sets of conditions, and how many rules each has",
-		Args:    []call.Arg{call.ArgPage},
-		Needs:   call.Needs{Conditions: true, Rules: call.AllRules}.Always(),
-		Read:    readConditions,
-	}
+	return command(`conditions: viewer
+which requests rules are for: sets of conditions, and how many rules each has
+[page=]
+[--all]`, call.Command{
+		Needs: call.Needs{Conditions: true, Rules: call.AllRules}.Always(),
+		Read:  readConditions,
+	})
 }
 
 // conditionRow is a set of conditions for programs.
@@ -46,6 +45,6 @@ func readConditions(c *call.Call) (call.Result, error) {
 		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
 	}
 	return listing(c, counted(c, len(rows), "set", " of conditions"), []string{"ID", "FOR", "RULES"}, rows, func(row conditionRow) text.Text {
-		return text.New(text.Code(fmt.Sprint(row.ID)), text.Cell(" "), describe.Scope(c.Account, row.Conditions), text.Cell(": "), text.Count(row.Rules, "rule"))
+		return text.New(text.Code(fmt.Sprint(row.ID)), text.Cell(" "), words.Scope(c.Account, row.Conditions), text.Cell(": "), text.Count(row.Rules, "rule"))
 	})
 }

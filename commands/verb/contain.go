@@ -3,29 +3,23 @@ package verb
 import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/form"
-	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/internal/record"
 )
 
 func contain() *call.Command {
-	return &call.Command{
-		Name: "contain", Role: record.Responder, Parts: 2, Flags: []string{call.FlagShared, call.FlagLocked},
-		Summary: "deny the attack's top source, and patch what it attacks",
-		Needs:   call.Needs{Entries: call.AllLists, Rules: call.AllRules}.Always(),
-		Args: []call.Arg{
-			{Name: "target", Object: true, Read: call.ReadTarget, Help: "the source; left out: the attack's top source"},
-			argAttack,
-			form.ArgFor(change.Denying.Lasts),
-			{
-				Name: "patch", Label: "How long the patch lasts", Help: "how long the patch lasts; left out: as configured", Read: call.ReadDuration, Options: form.LengthsOrEver,
-				Default: func(c *call.Call) string { return form.LengthOn(c, policy.Policy.PatchFor) },
-			},
-			form.ArgReason,
-		},
-		Example: "contain attack=ak7q2m9xw for=4h",
-		Plan:    planContain,
-	}
+	return command(`contain: responder
+deny the attack's top source, and patch what it attacks
+[TARGET]: the source; left out: the attack's top source
+attack=
+[for=]
+[patch=] How long the patch lasts: how long the patch lasts; left out: as configured
+[reason=]
+[--shared]
+[--locked]
+Example: contain attack=ak7q2m9xw for=4h`, call.Command{
+		Parts: 2,
+		Needs: call.Needs{Entries: call.AllLists, Rules: call.AllRules}.Always(),
+		Plan:  planContain,
+	})
 }
 
 func planContain(c *call.Call) ([]call.Plan, error) {

@@ -3,12 +3,8 @@ package verb
 import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/internal/record"
 )
-
-// argRequest is the approval request that is decided.
-var argRequest = call.Arg{Name: "request", Object: true, Required: true, Help: "the request's id, as r7k2m9xw4", Options: form.WaitingRequests, Needs: call.Needs{Approvals: true}}
 
 // decide is a decision about the request that the line names, unless may, which also says what follows from it,
 // refuses. What this very delivery decided before is begun, and was allowed then.

@@ -8,24 +8,24 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func deleteRule() *call.Command {
-	return &call.Command{
-		Name: "delete-rule", Aliases: []string{"unrule"}, Role: record.Admin,
-		Summary: "delete a rule",
-		Args:    []call.Arg{{Name: "rule", Object: true, Required: true, Help: "the rule's number, as rules shows it", Read: call.ReadNumber}, form.ArgAttack, form.ArgReason},
-		Example: "delete-rule 5001",
-		Needs:   call.Needs{Rules: call.AllRules}.Always(),
-		Plan:    planDeleteRule,
-	}
+	return command(`delete-rule unrule: admin
+delete a rule
+RULE: the rule's number, as rules shows it
+[attack=]
+[reason=]
+Example: delete-rule 5001`, call.Command{
+		Needs: call.Needs{Rules: call.AllRules}.Always(),
+		Plan:  planDeleteRule,
+	})
 }
 
 func planDeleteRule(c *call.Call) ([]call.Plan, error) {
@@ -45,10 +45,10 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	made, ours := change.ChangesByRule(c)[rule.ID]
 	p := call.Plan{
 		Line: change.About(c, record.Line{Name: "delete-rule", Words: []string{typed}}),
-		Does: fmt.Sprintf("Delete rule %s: %s", typed, describe.Rule(c.Account, rule)), When: describe.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
+		Does: fmt.Sprintf("Delete rule %s: %s", typed, words.Rule(c.Account, rule)), When: words.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
 	}
 	if !ours {
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(origin(c, rule.ID), ": ", describe.RuleRow(c.Account, rule, made))})
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(origin(c, rule.ID), ": ", words.RuleRow(c.Account, rule, made))})
 	}
 	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
 		if ours {
@@ -78,7 +78,7 @@ func deletable(r apiclient.Rule) error {
 	switch {
 	case r.System:
 		return refusal.Guarded(text.New("rule ", text.Code(id), " is the service's own (", text.Field(r.Type), "): wafbot leaves it alone"))
-	case !describe.KnownKind(r) || !r.Point.Understood() || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
+	case !words.KnownKind(r) || !r.Point.Understood() || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
 		return refusal.Guarded(text.New("rule ", text.Code(id), " (", text.Field(r.Type), ") is of a kind that wafbot could not put back: delete it in the service's console"))
 	}
 	return nil
@@ -91,5 +91,5 @@ func modeAfter(a *config.Account, left []apiclient.Rule, gone apiclient.Rule) te
 		return nil
 	}
 	app := int(scope.App.N) // without conditions 0, which is apiclient.AllApps
-	return text.New("then the mode of ", describe.ModeApp(a, app), " by rules is ", text.Bold(describe.ModeName(describe.ModeByRules(left, app))))
+	return text.New("then the mode of ", words.ModeApp(a, app), " by rules is ", text.Bold(words.ModeName(words.ModeByRules(left, app))))
 }

@@ -13,14 +13,27 @@ import (
 )
 
 func deny() *call.Command {
-	return &call.Command{
-		Name: "deny", Aliases: []string{"block", "ban", "blacklist"}, Role: record.Responder, Flags: []string{call.FlagShared},
-		Summary: "put sources on the denylist: their requests are blocked",
-		Example: "deny 203.0.113.7",
-		Needs:   call.Needs{Entries: call.AllLists}.Always(),
-		Args:    form.ListArguments(change.Denying), Missing: form.ListMisses, Form: form.ListForm, Plan: change.Denying.Plan,
-		Typed: denyTyped,
-	}
+	return listCommand(`deny block ban blacklist: responder
+put sources on the denylist: their requests are blocked
+[--shared]
+Example: deny 203.0.113.7`, call.Command{Plan: change.Denying.Plan, Typed: denyTyped})
+}
+
+// listCommand is a command that adds to a list.
+func listCommand(about string, c call.Command) *call.Command {
+	c.Needs, c.Form, c.Missing = call.Needs{Entries: call.AllLists}.Always(), form.ListForm, listMisses
+	return command(about+`
+[TARGET…]: an address, a range as 203.0.113.0/24, country:FR, proxy:TOR or datacenter:aws; left out with attack=:
+  its top source
+[attack=]
+[for=]
+[app=]: applications by id or name, with commas; left out: all
+[reason=]`, c)
+}
+
+// listMisses reports whether a line names no source, and no attack whose top source it could be.
+func listMisses(line record.Line) bool {
+	return len(line.Words) == 0 && line.Keys["attack"] == ""
 }
 
 // denyTyped refuses block where it isn't about sources: people mean other things by it, too.

@@ -4,24 +4,21 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func drill() *call.Command {
-	return &call.Command{
-		Name: "drill", Role: record.Responder,
-		Summary: "post a test card wherever the account's routes post, and report who acknowledged each and when",
-		Example: "drill page=yes",
-		Args: []call.Arg{
-			{Name: "page", Help: "yes: call the pagers for real, until the cards are acknowledged", Read: call.OneOf("word", "yes")},
-			{Name: "ack", Help: "acknowledge that test card, as its button does"},
-		},
+	return command(`drill: responder
+post a test card wherever the account's routes post, and report who acknowledged each and when
+[page=]: yes: call the pagers for real, until the cards are acknowledged
+[ack=]: acknowledge that test card, as its button does
+Example: drill page=yes`, call.Command{
 		Needs: call.Needs{Drill: true, Replicas: true}.Always(),
 		Write: writeDrill,
-	}
+	})
 }
 
 func writeDrill(c *call.Call) (call.Result, error) {
@@ -33,7 +30,7 @@ func writeDrill(c *call.Call) (call.Result, error) {
 		return acknowledgeDrill(c, last, card)
 	}
 	if last.Waits(c.Now) { // also when this very request comes again
-		return unchanged(last, text.New("A drill waits for its acknowledgements")).And(describe.Drill(last, c.Now)...), nil
+		return unchanged(last, text.New("A drill waits for its acknowledgements")).And(words.Drill(last, c.Now)...), nil
 	}
 	switch replicas, err := c.Facts.Replicas.Get(); {
 	case err != nil:

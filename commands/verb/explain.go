@@ -5,11 +5,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -22,14 +21,13 @@ type explanation struct {
 }
 
 func explain() *call.Command {
-	return &call.Command{
-		Name: "explain", Role: record.Viewer,
-		Summary: "where an attack goes and why: its route, its card, its mute",
-		Args:    []call.Arg{argAttack},
-		Needs:   call.Rounds{explainNeeds, routingNeeds},
-		Example: "explain attack=ak7q2m9xw",
-		Read:    readExplain,
-	}
+	return command(`explain: viewer
+where an attack goes and why: its route, its card, its mute
+attack=
+Example: explain attack=ak7q2m9xw`, call.Command{
+		Needs: call.Rounds{explainNeeds, routingNeeds},
+		Read:  readExplain,
+	})
 }
 
 func explainNeeds(c *call.Call) call.Needs {
@@ -61,7 +59,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	r, away := c.Facts.Routing.Get()
 	r.Tried = append([]call.TriedRoute{}, r.Tried...)
 	m, muteLine := muteOf(c, k.Attack)
-	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{describe.Attack(a, k.Attack, c.Now)}, old...)}
+	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{words.Attack(a, k.Attack, c.Now)}, old...)}
 	res.Lines = append(res.Lines, destination(k.Attack, r))
 	for i, t := range r.Tried {
 		line := text.New("• route ", i+1, " takes ", t.Match, ": ")
@@ -106,7 +104,7 @@ func explainStorm(c *call.Call) (call.Result, error) {
 	m, muteLine := muteOf(c, storm.Attack)
 	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = []text.Text{
-		headline.StormLine(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
+		words.StormLine(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
 		text.New("It groups the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
 	}
 	return res.And(pagerLines(r)...).And(muteLine), nil
@@ -120,7 +118,7 @@ func destination(a apiclient.Attack, r call.Routing) text.Text {
 	case a.FalsePositive():
 		return text.New("It is marked at the service as a false positive: it gets no card, whatever the routes say")
 	case a.Result():
-		return text.New("It is no attack of its own but a mitigation at work (", describe.TypeName(a.Type), "): it gets no card, whatever the routes say")
+		return text.New("It is no attack of its own but a mitigation at work (", words.TypeName(a.Type), "): it gets no card, whatever the routes say")
 	case r.Channel == "" && r.Kept:
 		return text.New("No route takes it as it is now. ", kept)
 	case r.Channel == "":
@@ -200,7 +198,7 @@ func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
 	if !muted {
 		return nil, text.New("It isn't muted")
 	}
-	return &m, text.Lead("Muted", ": ", describe.Mute(m))
+	return &m, text.Lead("Muted", ": ", words.Mute(m))
 }
 
 // valueOf is what an attack has where a route has the key.

@@ -10,28 +10,27 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func handover() *call.Command {
-	return &call.Command{
-		Name: "handover", Aliases: []string{"assign"}, Role: record.Responder,
-		Summary: "hand an attack to another user, or take it over; with --all everything that goes on",
-		Args: []call.Arg{
-			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note", Kind: call.FieldLines},
-			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: call.ReadUser, Bare: call.IsUser, Kind: call.FieldUser},
-			{Name: "attack", Help: argAttack.Help + "; left out with --all", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs},
-		},
-		Flags: []string{"all"}, Example: "handover --all to=@me", Form: form.HandoverForm,
+	return command(`handover assign: responder
+hand an attack to another user, or take it over; with --all everything that goes on
+[MESSAGE…]: what they should know: becomes a note
+to=: who: @me, a mention, or a Slack user id as U0123ABCD
+[attack=]: the attack's id, as on its card; in a card's thread it need not be written; left out with --all
+[--all]
+Example: handover --all to=@me`, call.Command{
+		Form:    form.HandoverForm,
 		Missing: func(l record.Line) bool { return l.Keys["attack"] == "" && !l.Has("all") },
 		Needs:   call.Rounds{handoverNeeds},
 		Write:   writeHandover,
-	}
+	})
 }
 
 func handoverNeeds(c *call.Call) (n call.Needs) {
@@ -69,7 +68,7 @@ func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, erro
 	before := t.Owner
 	again := before != nil && before.Is(to)
 	if again && len(c.Line.Words) == 0 {
-		return unchanged(*t, text.New(describe.Owner(before), " already")), nil
+		return unchanged(*t, text.New(words.Owner(before), " already")), nil
 	}
 	if err := assign(c, t, to); err != nil {
 		return call.Result{}, err
@@ -81,7 +80,7 @@ func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, erro
 	if to.Is(c.Actor) {
 		how = text.New(", taken over")
 	}
-	res := saved(*t, text.New(describe.Owner(t.Owner), how, ". The thread of the attack's card says so"))
+	res := saved(*t, text.New(words.Owner(t.Owner), how, ". The thread of the attack's card says so"))
 	res.Saves.Events = []record.Event{handoverEvent(c, "handover ", record.HandedOver, c.Now, record.Assignment{Attack: c.Attack.Attack, To: to.ID})}
 	return res, nil
 }

@@ -10,15 +10,15 @@ import (
 )
 
 func help() *call.Command {
-	return &call.Command{
-		Name: "help", Role: record.Viewer, AnyAccount: true,
-		Summary: "this list, or all about one command",
-		Args:    []call.Arg{{Name: "command", Object: true, Help: "the command; all: every one in a line"}},
+	return command(`help: viewer
+this list, or all about one command
+[COMMAND]: the command; all: every one in a line`, call.Command{
+		AnyAccount: true,
 		Read: func(c *call.Call) (call.Result, error) {
 			lines, err := Help(strings.Join(c.Line.Words, " "))
 			return call.Result{Lines: lines}, err
 		},
-	}
+	})
 }
 
 // Help is the list of commands, for where there is no Runner yet.

@@ -8,10 +8,9 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -21,22 +20,22 @@ import (
 const maxRegex = 500
 
 func indicator() *call.Command {
-	return &call.Command{
-		Name: "indicator", Aliases: []string{"block-header"}, Role: record.Responder,
-		Summary: "take every request for an attack whose header matches a regular expression",
-		Needs:   call.Needs{Rules: call.AllRules}.Always(),
-		Args: []call.Arg{
-			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
-			{Name: "regex", Object: true, Required: true, Help: "the regular expression as the service writes it, in quotes: [0-9], [.], ~ for not, & for and; wafbot tries what it can on usual browsers and search engines first, and anything else needs approval", Read: readRegex},
-			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: call.OneOf("type", change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen},
-			{Name: "host", Help: "requests to this host only; left out: every host", Read: readHost},
-			{Name: "path", Help: "requests to this path only; /x/*.* is one level below /x/, /x/**/*.* everything below", Read: readPath},
-			form.ArgFor(policy.Policy.IndicatorFor), form.ArgAttack, form.ArgReason,
-		},
-		Example: `indicator User-Agent "sqlmap/1[.][0-9]" host=shop.example.com for=4h`,
-		Form:    form.IndicatorForm,
-		Plan:    planIndicator,
-	}
+	return command(`indicator block-header: responder
+take every request for an attack whose header matches a regular expression
+HEADER: the header's name, as User-Agent
+REGEX: the regular expression as the service writes it, in quotes: [0-9], [.], ~ for not, & for and; wafbot tries
+  what it can on usual browsers and search engines first, and anything else needs approval
+[type=]: scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner
+[host=]: requests to this host only; left out: every host
+[path=]: requests to this path only; /x/*.* is one level below /x/, /x/**/*.* everything below
+[for=]
+[attack=]
+[reason=]
+Example: indicator User-Agent "sqlmap/1[.][0-9]" host=shop.example.com for=4h`, call.Command{
+		Needs: call.Needs{Rules: call.AllRules}.Always(),
+		Form:  form.IndicatorForm,
+		Plan:  planIndicator,
+	})
 }
 
 // readHeader takes a header's name as the service writes it: in capitals.
@@ -97,7 +96,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	if keys["type"] == change.MarkPatch {
 		rule.AttackType, verb = change.MarkPatch, "Block"
 	}
-	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(c.Account, conditions), header, text.Sanitize(regex, text.MaxPath))
+	what := fmt.Sprintf("requests %s whose %s matches %s", words.Scope(c.Account, conditions), header, text.Sanitize(regex, text.MaxPath))
 	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", scope.Host).With("path", apiclient.EncodePath(scope.Path))
 	p := change.ForTime(c, line, verb+" "+what, length)
 	p.Warnings, p.Notes = indicatorEffect(c, header, regex, rule.AttackType)

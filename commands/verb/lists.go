@@ -7,29 +7,26 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func lists() *call.Command {
-	return &call.Command{
-		Name: "lists", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "what is denied, allowed and graylisted, by whom and until when",
-		Args: []call.Arg{
-			{Name: "list", Object: true, Help: "black, white or gray; left out: all"},
-			{Name: "text", Object: true, Help: "an address, or a part of the reason or author"},
-			call.ArgPage,
-		},
-		Example: "lists black 203.0.113.0/24",
+	return command(`lists: viewer
+what is denied, allowed and graylisted, by whom and until when
+[LIST]: black, white or gray; left out: all
+[TEXT]: an address, or a part of the reason or author
+[page=]
+[--all]
+Example: lists black 203.0.113.0/24`, call.Command{
 		Needs: call.Rounds{func(c *call.Call) call.Needs {
 			list, _, _ := listTyped(c)
 			return call.Needs{Entries: list}
 		}},
 		Read: readLists,
-	}
+	})
 }
 
 // listTyped is the list that the line names, and what it says beside.
@@ -47,7 +44,7 @@ func listTyped(c *call.Call) (list string, words []string, err error) {
 }
 
 func readLists(c *call.Call) (call.Result, error) {
-	_, words, err := listTyped(c)
+	_, typed, err := listTyped(c)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -56,13 +53,13 @@ func readLists(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.FromService(err)
 	}
 	var with text.Text
-	if len(words) > 0 {
-		with = text.New(" with ", refusal.Typed(words[0]))
-		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
+	if len(typed) > 0 {
+		with = text.New(" with ", refusal.Typed(typed[0]))
+		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, typed[0]) })
 	}
 	return listing(c, counted(c, len(entries), "entry", with), []string{"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"}, entries, func(e apiclient.IPRule) text.Text {
 		cell := text.Cell(" ")
-		return text.New(text.Code(fmt.Sprint(e.ID)), cell, describe.ListName(e.List), text.Cell(": "), text.Code(describe.Sources(e)), cell, call.AppsText(c.Account, e.Apps), text.Cell(""), describe.Until(e.Expires), text.Cell(""), describe.Author(e))
+		return text.New(text.Code(fmt.Sprint(e.ID)), cell, words.ListName(e.List), text.Cell(": "), text.Code(words.Sources(e)), cell, call.AppsText(c.Account, e.Apps), text.Cell(""), words.Until(e.Expires), text.Cell(""), words.Author(e))
 	})
 }
 
@@ -72,6 +69,6 @@ func mentions(e apiclient.IPRule, text string) bool {
 	if t, err := grammar.ParseTarget(text); err == nil {
 		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	}
-	all := strings.ToLower(describe.Sources(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
+	all := strings.ToLower(words.Sources(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
 	return strings.Contains(all, strings.ToLower(text))
 }

@@ -8,35 +8,31 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func mode() *call.Command {
-	return &call.Command{
-		Name: "mode", Role: record.Viewer,
-		Summary: "show the filtration mode of an application or the account, or switch it for a time",
+	return command(`mode: viewer
+show the filtration mode of an application or the account, or switch it for a time
+APP: the application's id or name, or app:default; account: the account's own mode, of all applications without one
+[MODE]: off, monitoring, safe_blocking, block or default; a milder one than now needs an admin
+[for=]
+[attack=]
+[reason=]
+[--locked]
+Example: mode Shop block for=2h`, call.Command{
 		Needs:   call.Needs{Rules: call.AllRules}.Always(),
-		Args: []call.Arg{
-			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default; account: the account's own mode, of all applications without one", Label: "Application", Read: call.ReadModeApp, Options: form.ModeApps},
-			{
-				Name: "mode", Object: true, Read: readMode, Options: form.ModeOptions,
-				Help:  "off, monitoring, safe_blocking, block or default; a milder one than now needs an admin",
-				Needs: call.Needs{Rules: call.AllRules}, // the form says the present one
-			},
-			form.ArgFor(nil), form.ArgAttack, form.ArgReason,
-		},
-		Flags:   []string{call.FlagLocked},
-		Example: "mode Shop block for=2h",
 		Changes: func(l record.Line) bool { return len(l.Words) > 1 },
 		Form:    form.ModeForm,
-		Read:    report.ShowMode, Plan: planMode,
-	}
+		Read:    report.ShowMode,
+		Plan:    planMode,
+	})
 }
 
 // readMode takes a mode, also as people call it.
@@ -70,12 +66,12 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, narrower := describe.ModeRules(rules, app)
-	from, by := describe.ModeByRules(rules, app), describe.ModeRuleInForce(rules, app)
+	old, narrower := words.ModeRules(rules, app)
+	from, by := words.ModeByRules(rules, app), words.ModeRuleInForce(rules, app)
 	if err := change.GuardMode(c, app, to); err != nil {
 		return nil, err
 	}
-	name := describe.ModeApp(c.Account, app)
+	name := words.ModeApp(c.Account, app)
 	p := change.ForTime(c, record.Line{Name: "mode", Words: c.Line.Words}, fmt.Sprintf("Switch %s to %s", name, to), length)
 	p.Role = change.ModeRole(from, to)
 	if old != nil && old.Mode == to { // also default

@@ -6,24 +6,21 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func mute() *call.Command {
-	length := form.ArgFor(policy.Policy.MuteFor)
-	length.Options = form.Lengths // never forever
-	return &call.Command{
-		Name: "mute", Role: record.Responder,
-		Summary: "suppress the notifications of an attack, a source or a type for a while; incidents are posted all the same, and what still goes on at its end is posted then",
-		Args:    append(mutable(), length),
-		Example: "mute type=scanner for=1h",
+	return command(`mute: responder
+suppress the notifications of an attack, a source or a type for a while; incidents are posted all the same, and what
+  still goes on at its end is posted then
+Example: mute type=scanner for=1h`+mutable+`
+[for=]`, call.Command{
 		Missing: func(l record.Line) bool {
 			return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == ""
 		},
@@ -32,7 +29,7 @@ func mute() *call.Command {
 			return call.Needs{Mutes: true, Stored: c.Line.Keys["source"] != "" || c.Line.Keys["type"] != ""}
 		}},
 		Write: writeMute,
-	}
+	})
 }
 
 // maxMutes is how many mutes of an account are in force at the same time: each poll goes through them.
@@ -55,12 +52,12 @@ func writeMute(c *call.Call) (call.Result, error) {
 	}
 	same := func(have record.Mute) bool { return have.ID == m.ID }
 	if i := slices.IndexFunc(all, same); i >= 0 && !all[i].Until.Before(m.Until) {
-		return unchanged(all[i], text.New("Muted already: ", describe.Mute(all[i]))), nil
+		return unchanged(all[i], text.New("Muted already: ", words.Mute(all[i]))), nil
 	}
 	if all = slices.DeleteFunc(all, same); len(all) >= maxMutes {
 		return call.Result{}, refusal.Guarded(text.New(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one"))
 	}
-	return saveMutes(c, append(all, m), m, text.New("Muted: ", describe.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
+	return saveMutes(c, append(all, m), m, text.New("Muted: ", words.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }
 
 func muteEnd(c *call.Call) (time.Time, error) {

@@ -9,10 +9,9 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/nearest"
 	"github.com/wafbot/wafbot/internal/record"
@@ -20,14 +19,12 @@ import (
 )
 
 // mutable is what can be muted.
-func mutable() []call.Arg {
-	return []call.Arg{
-		{Name: "attack", Help: "one attack, by its id", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs},
-		{Name: "source", Help: "attacks from an address or a range: all sources that the service lists lie in it, and are at least half of the hits where it doesn't list all", Read: call.ReadRange},
-		{Name: "type", Help: "attacks of a type, as sqli", Read: readType},
-		{Name: "app", Help: "only on this application; with source= or type=", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
-	}
-}
+const mutable = `
+[attack=]: one attack, by its id
+[source=]: attacks from an address or a range: all sources that the service lists lie in it, and are at least half
+  of the hits where it doesn't list all
+[type=]: attacks of a type, as sqli
+[app=]: only on this application; with source= or type=`
 
 // muteTyped is what a line mutes, by the one who asks. An attack that is only implied gives way to what was typed.
 func muteTyped(c *call.Call) (record.Mute, error) {
@@ -57,7 +54,7 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 			return record.Mute{}, fmt.Errorf("read application %q: %w", keys["app"], err)
 		}
 	}
-	m.ID = record.MuteID(m.Account, describe.MuteScope(m))
+	m.ID = record.MuteID(m.Account, words.MuteScope(m))
 	return m, nil
 }
 
@@ -66,7 +63,7 @@ var attackType = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
 // readType takes types that wafbot doesn't know, but none that is one letter off a known one: that is mistyped.
 func readType(value string, _ *config.Account) (string, error) {
 	value = strings.ToLower(value)
-	near := nearest.Word(value, describe.Types(), 1)
+	near := nearest.Word(value, words.Types(), 1)
 	if near == value || near == "" && attackType.MatchString(value) {
 		return value, nil
 	}

@@ -4,19 +4,19 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 func note() *call.Command {
-	return &call.Command{
-		Name: "note", Role: record.Responder,
-		Summary: "write down what others should know about an attack",
-		Args:    []call.Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters", Kind: call.FieldLines}, argAttack},
-		Example: "note \"type=xss was our own test\" attack=ak7q2m9xw",
-		Needs:   call.Rounds{triageNeeds},
-		Write:   onTriage(writeNote),
-	}
+	return command(`note: responder
+write down what others should know about an attack
+TEXT…: at most 500 characters
+attack=
+Example: note "type=xss was our own test" attack=ak7q2m9xw`, call.Command{
+		Needs: call.Rounds{triageNeeds},
+		Write: onTriage(writeNote),
+	})
 }
 
 func writeNote(c *call.Call, t *record.Triage) (call.Result, error) {
@@ -25,5 +25,5 @@ func writeNote(c *call.Call, t *record.Triage) (call.Result, error) {
 		return call.Result{}, err
 	}
 	i := slices.IndexFunc(t.Notes, func(n record.Note) bool { return n.ID == id })
-	return saved(*t, describe.Note(t.Notes[i])), nil
+	return saved(*t, words.Note(t.Notes[i])), nil
 }

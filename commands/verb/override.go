@@ -7,23 +7,23 @@ import (
 
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func override() *call.Command {
-	return &call.Command{
-		Name: "override", Aliases: []string{"alone", "break-glass"}, Role: record.Responder,
-		Summary: "no answer: do what you asked approval for, for a short time; the leads are notified",
-		Args:    []call.Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
-		Example: `override r7k2m9xw4 reason="the shop is down"`,
-		Form:    overrideForm,
-		Needs:   call.Needs{Approvals: true}.Always(),
-		Decide:  decideOverride,
-	}
+	return command(`override alone break-glass: responder
+no answer: do what you asked approval for, for a short time; the leads are notified
+REQUEST
+reason= Why it can't wait: why it can't wait, in at least 10 characters
+Example: override r7k2m9xw4 reason="the shop is down"`, call.Command{
+		Form:   overrideForm,
+		Needs:  call.Needs{Approvals: true}.Always(),
+		Decide: decideOverride,
+	})
 }
 
 func decideOverride(c *call.Call) (call.Decision, error) {
@@ -53,7 +53,7 @@ func overrideForm(c *call.Call, f *call.Form) {
 	}
 	f.Drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, describe.Approval(q, c.Now), text.New("Without approval it holds for ", text.Duration(policy.LongestOverride), " at most. It is recorded as an override, and posted to the channel"))
+	f.Intro = append(f.Intro, words.Approval(q, c.Now), text.New("Without approval it holds for ", text.Duration(policy.LongestOverride), " at most. It is recorded as an override, and posted to the channel"))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayOverride(c, q), &refusal) {
 		f.Intro = append(f.Intro, text.Lead("Not by you, or not now", ": ", refusal.Text))
 	}

@@ -6,30 +6,31 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func patch() *call.Command {
-	return &call.Command{
-		Name: "patch", Role: record.Responder, Flags: []string{call.FlagLocked},
-		Summary: "virtual patch: block one type of attack in exactly one part of the requests to a path",
+	return command(`patch: responder
+virtual patch: block one type of attack in exactly one part of the requests to a path
+[TARGET…]: [METHOD] HOST/PATH; without HOST: every host. /x/* is one level below /x/, names with an extension left
+  out; /x/*.* those, too; /x/**/*.* everything below. Left out with attack=: the attack's own
+[attack=]
+[type=]: the type of attack: xss, sqli, rce, xxe, ptrav, crlf, redir, nosqli, ldapi, scanner, mass_assignment, ssrf,
+  ssi, mail_injection, ssti, invalid_xml; any blocks every request that has the part, clean ones too, and needs an
+  admin
+[part=]: the part of the request: get.q, post.form_urlencoded.login, header.X, uri
+[app=]: one application by id or name; left out: the attack's, or all
+[for=]
+[reason=]
+[--locked]
+Example: patch POST shop.example.com/login type=sqli part=post.form_urlencoded.login for=7d`, call.Command{
 		Needs:   call.Needs{Rules: call.AllRules}.Always(),
-		Args: []call.Arg{
-			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; without HOST: every host. /x/* is one level below /x/, names with an extension left out; /x/*.* those, too; /x/**/*.* everything below. Left out with attack=: the attack's own"},
-			form.ArgAttack,
-			{Name: "type", Help: "the type of attack: " + strings.Join(apiclient.PatchTypes(), ", ") + "; any blocks every request that has the part, clean ones too, and needs an admin", Read: readPatchType, Options: form.PatchTypes},
-			{Name: "part", Help: "the part of the request: get.q, post.form_urlencoded.login, header.X, uri", Read: readPart},
-			{Name: "app", Help: "one application by id or name; left out: the attack's, or all", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
-			form.ArgFor(policy.Policy.PatchFor), form.ArgReason,
-		},
-		Example: "patch POST shop.example.com/login type=sqli part=post.form_urlencoded.login for=7d",
-		Missing: form.PatchMisses, Form: form.PatchForm,
+		Missing: form.PatchMisses,
+		Form:    form.PatchForm,
 		Plan: func(c *call.Call) ([]call.Plan, error) {
 			spec, err := change.PatchOf(c)
 			if err != nil {
@@ -37,13 +38,13 @@ func patch() *call.Command {
 			}
 			return one(spec.Plan(c, c.Line.Keys["for"]))
 		},
-	}
+	})
 }
 
 func readPatchType(value string, _ *config.Account) (string, error) {
 	value = strings.ToLower(value)
-	if value != describe.AnyAttack && !apiclient.Patchable(value) {
-		return "", refusal.Invalid("type of attack for a patch", value, "sqli", "One of ", strings.Join(append(apiclient.PatchTypes(), describe.AnyAttack), ", "))
+	if value != words.AnyAttack && !apiclient.Patchable(value) {
+		return "", refusal.Invalid("type of attack for a patch", value, "sqli", "One of ", strings.Join(append(apiclient.PatchTypes(), words.AnyAttack), ", "))
 	}
 	return value, nil
 }

@@ -8,29 +8,26 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func protect() *call.Command {
-	return &call.Command{
-		Name: "protect", Role: record.Admin,
-		Summary: "never deny a source again, until unprotect; what must outlive Redis belongs into the configuration",
-		Example: "protect 198.51.100.0/24 name=\"branch office\"",
-		Args: []call.Arg{
-			{Name: "target", Object: true, Many: true, Required: true, Read: call.ReadRange, Help: "an address, or a range as 203.0.113.0/24"},
-			{Name: "name", Help: "what it is, for people"},
-			{Name: "deny", Help: "never, or approval; left out: never", Read: call.OneOf("word", config.DenyNever, config.DenyApproval)},
-			form.ArgAttack, form.ArgReason,
-		},
+	return command(`protect: admin
+never deny a source again, until unprotect; what must outlive Redis belongs into the configuration
+TARGET…: an address, or a range as 203.0.113.0/24
+[name=]: what it is, for people
+[deny=]: never, or approval; left out: never
+[attack=]
+[reason=]
+Example: protect 198.51.100.0/24 name="branch office"`, call.Command{
 		Needs: call.Needs{Entries: apiclient.ListDeny, Stored: true}.Always(),
 		Write: writeProtect,
-	}
+	})
 }
 
 // maxProtected is how many ranges of an account are protected: each change is held against them.
@@ -50,7 +47,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 		p := protected(c, t)
 		i := slices.IndexFunc(all, func(have record.Protected) bool { return have.ID == p.ID })
 		if i >= 0 && all[i].Name == p.Name && all[i].Deny == p.Deny {
-			lines = append(lines, text.New("Protected already: ", describe.Protected(all[i])))
+			lines = append(lines, text.New("Protected already: ", words.Protected(all[i])))
 			continue
 		}
 		if fresh = true; i < 0 {
@@ -58,7 +55,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 		} else {
 			all[i] = p
 		}
-		lines = append(append(lines, text.New("Protected: ", describe.Protected(p))), deniedNow(c, t)...)
+		lines = append(append(lines, text.New("Protected: ", words.Protected(p))), deniedNow(c, t)...)
 	}
 	if len(all) > maxProtected {
 		return call.Result{}, refusal.Guarded(text.New("more than ", maxProtected, " ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration"))
@@ -86,5 +83,5 @@ func deniedNow(c *call.Call, t grammar.Target) []text.Text {
 		return nil
 	}
 	e := entries[i]
-	return []text.Text{text.New("It is denied now", describe.Until(e.Expires), describe.Author(e), ", and stays so: ", text.Code("remove "+describe.Sources(e)+" list=black"), " takes it off")}
+	return []text.Text{text.New("It is denied now", words.Until(e.Expires), words.Author(e), ", and stays so: ", text.Code("remove "+words.Sources(e)+" list=black"), " takes it off")}
 }

@@ -11,30 +11,27 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func remove() *call.Command {
-	return &call.Command{
-		Name: "remove", Aliases: []string{"unblock", "unban"}, Role: record.Responder,
-		Summary: "take an entry off a list",
-		Args: []call.Arg{
-			{Name: "entry", Object: true, Required: true, Help: "the entry's number as lists shows it, or its source exactly as it stands there"},
-			{Name: "list", Help: "black, white or gray, where a source is on several", Read: call.ReadList, Options: form.ListOptions},
-			form.ArgAttack, form.ArgReason,
-		},
-		Example: "remove 203.0.113.7 list=black",
+	return command(`remove unblock unban: responder
+take an entry off a list
+ENTRY: the entry's number as lists shows it, or its source exactly as it stands there
+[list=]: black, white or gray, where a source is on several
+[attack=]
+[reason=]
+Example: remove 203.0.113.7 list=black`, call.Command{
 		Needs: call.Rounds{func(c *call.Call) call.Needs {
 			return call.Needs{Entries: cmp.Or(c.Line.Keys["list"], call.AllLists)}
 		}},
 		Plan: planRemove,
-	}
+	})
 }
 
 func planRemove(c *call.Call) ([]call.Plan, error) {
@@ -61,7 +58,7 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		case covers && e.Kind != apiclient.KindRange && ours(c, e):
 			matches = append(matches, e)
 		case covers && wider == nil:
-			wider = text.New(" itself, but ", text.Code(describe.Sources(e)), " on the ", describe.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
+			wider = text.New(" itself, but ", text.Code(words.Sources(e)), " on the ", words.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
 		}
 	}
 	switch {
@@ -70,14 +67,14 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 	case len(matches) > 1:
 		var where []string
 		for _, e := range matches {
-			where = append(where, fmt.Sprintf("%d (%s, %s)", e.ID, describe.ListName(e.List), call.AppsText(c.Account, e.Apps)))
+			where = append(where, fmt.Sprintf("%d (%s, %s)", e.ID, words.ListName(e.List), call.AppsText(c.Account, e.Apps)))
 		}
 		return nil, refusal.About(refusal.Usage(text.New(text.Code(typed), " stands there ", len(matches), " times: name the entry by its number: ", strings.Join(where, "; "))), "entry", "")
 	}
 	e := matches[0]
 	p := call.Plan{
 		Line: change.About(c, record.Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}),
-		Does: fmt.Sprintf("Take %s off the %s", describe.Sources(e), describe.ListName(e.List)), When: describe.EntryWorks, Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
+		Does: fmt.Sprintf("Take %s off the %s", words.Sources(e), words.ListName(e.List)), When: words.EntryWorks, Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
 	}
 	if notNumber != nil && len(e.Values) > 1 {
 		takeValue(&p, e, t)
@@ -87,11 +84,11 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		return []call.Plan{p}, nil
 	}
 	p.Role = record.Admin
-	words := text.New("wafbot did not make this entry", describe.Author(theirs), describe.Until(theirs.Expires), "; an automatic one can come back by itself")
+	line := text.New("wafbot did not make this entry", words.Author(theirs), words.Until(theirs.Expires), "; an automatic one can come back by itself")
 	if made := maker(c.Changes, e); made >= 0 {
-		words = text.New("this entry took the place of one that wafbot did not make", describe.Author(theirs), describe.Until(theirs.Expires), ": ", text.Code("undo "+c.Changes[made].ID), " brings that back")
+		line = text.New("this entry took the place of one that wafbot did not make", words.Author(theirs), words.Until(theirs.Expires), ": ", text.Code("undo "+c.Changes[made].ID), " brings that back")
 	}
-	p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
+	p.Warnings = append(p.Warnings, refusal.Warning{Text: line})
 	return []call.Plan{p}, nil
 }
 
@@ -105,7 +102,7 @@ func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
 	rest.ID = 0
 	p.Line.Words = []string{t.String()}
 	p.Line = p.Line.With("list", e.List)
-	p.Does = fmt.Sprintf("Take %s off the %s", t, describe.ListName(e.List))
+	p.Does = fmt.Sprintf("Take %s off the %s", t, words.ListName(e.List))
 	p.Steps = []record.Step{{Kind: record.AddEntry, Entry: &rest, Force: true, Before: []apiclient.IPRule{before}}, {Kind: record.DeleteEntry, Entry: &taken}}
 }
 

@@ -2,22 +2,22 @@ package verb
 
 import (
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func reportCommand() *call.Command {
-	return &call.Command{
-		Name: "report", Role: record.Viewer, Past: true,
-		Summary: "what happened in an attack and what was done, to be copied as Markdown",
-		Args:    []call.Arg{argAttack, call.ArgPage},
-		Example: "report attack=ak7q2m9xw",
-		Needs:   report.HistoryNeeds(),
-		Read:    readReport,
-	}
+	return command(`report: viewer
+what happened in an attack and what was done, to be copied as Markdown
+attack=
+[page=]
+Example: report attack=ak7q2m9xw`, call.Command{
+		Past:  true,
+		Needs: report.HistoryNeeds(),
+		Read:  readReport,
+	})
 }
 
 func readReport(c *call.Call) (call.Result, error) {
@@ -26,9 +26,9 @@ func readReport(c *call.Call) (call.Result, error) {
 	switch {
 	case c.Actor.Via == record.ViaCLI:
 	case h.Storm != nil:
-		res.Lines = []text.Text{headline.StormLine(c.Account, *h.Storm, c.Now)}
+		res.Lines = []text.Text{words.StormLine(c.Account, *h.Storm, c.Now)}
 	default:
-		res.Lines = []text.Text{describe.Attack(c.Account, h.Attack, c.Now)}
+		res.Lines = []text.Text{words.Attack(c.Account, h.Attack, c.Now)}
 	}
 	return res, nil
 }

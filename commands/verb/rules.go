@@ -10,18 +10,18 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func rules() *call.Command {
-	return &call.Command{
-		Name: "rules", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "patches, indicators and modes, the last changed first, and which of them wafbot made",
-		Args:    []call.Arg{{Name: "condition", Help: "only those of one set of conditions, as conditions numbers them", Read: call.ReadNumber}, call.ArgPage},
-		Example: "rules condition=5001",
+	return command(`rules: viewer
+patches, indicators and modes, the last changed first, and which of them wafbot made
+[condition=]: only those of one set of conditions, as conditions numbers them
+[page=]
+[--all]
+Example: rules condition=5001`, call.Command{
 		Needs: call.Rounds{func(c *call.Call) call.Needs {
 			condition, err := strconv.ParseInt(c.Line.Keys["condition"], 10, 64) // checked already
 			if err != nil {
@@ -30,7 +30,7 @@ func rules() *call.Command {
 			return call.Needs{Rules: condition}
 		}},
 		Read: readRules,
-	}
+	})
 }
 
 // ruleRow is a rule for programs, with the change of wafbot's that made it.
@@ -50,13 +50,13 @@ func readRules(c *call.Call) (call.Result, error) {
 	data, known, others := []ruleRow{}, []apiclient.Rule{}, map[string]int{}
 	for _, r := range all {
 		data = append(data, ruleRow{r, makers[r.ID].ID})
-		if describe.KnownKind(r) {
+		if words.KnownKind(r) {
 			known = append(known, r)
 		} else {
-			others[text.Field(r.Type)+describe.ByService(r, " (", ")")]++
+			others[text.Field(r.Type)+words.ByService(r, " (", ")")]++
 		}
 	}
-	res, err := listing(c, counted(c, len(all), "rule"), []string{"ID", "WHAT", "BY"}, known, func(r apiclient.Rule) text.Text { return describe.RuleRow(c.Account, r, makers[r.ID]) })
+	res, err := listing(c, counted(c, len(all), "rule"), []string{"ID", "WHAT", "BY"}, known, func(r apiclient.Rule) text.Text { return words.RuleRow(c.Account, r, makers[r.ID]) })
 	if err != nil {
 		return call.Result{}, err
 	}

@@ -4,23 +4,24 @@ import (
 	"net/netip"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func sources() *call.Command {
-	return &call.Command{
-		Name: "sources", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "what is never denied, or only with approval: by the configuration, by an admin, by nature",
-		Args:    []call.Arg{{Name: "text", Object: true, Help: "an address, or a part of a name or a range; left out: all"}, call.ArgPage},
-		Example: "sources 203.0.113.7",
-		Needs:   call.Needs{Context: true}.Always(),
-		Read:    readSources,
-	}
+	return command(`sources: viewer
+what is never denied, or only with approval: by the configuration, by an admin, by nature
+[TEXT]: an address, or a part of a name or a range; left out: all
+[page=]
+[--all]
+Example: sources 203.0.113.7`, call.Command{
+		Needs: call.Needs{Context: true}.Always(),
+		Read:  readSources,
+	})
 }
 
 // namedSource is a source for programs.
@@ -54,7 +55,7 @@ func readSources(c *call.Call) (call.Result, error) {
 		add(s, "configuration", nil, policy.Line(s))
 	}
 	for _, p := range c.Context.Protected {
-		add(policy.ProtectedSource(p), "protect", &p, describe.Protected(p))
+		add(policy.ProtectedSource(p), "protect", &p, words.Protected(p))
 	}
 	for _, s := range policy.Builtin() {
 		add(s, "wafbot", nil, text.New(policy.Line(s), ", by nature"))

@@ -4,18 +4,18 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func status() *call.Command {
-	return &call.Command{
-		Name: "status", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
-		Summary: "what goes on now, who is on it, what waits, and what is in force",
-		Args:    []call.Arg{call.ArgPage},
-		Needs:   report.HomeNeeds(),
-		Read:    readStatus,
-	}
+	return command(`status: viewer
+what goes on now, who is on it, what waits, and what is in force
+[page=]
+[--all]`, call.Command{
+		AnyAccount: true,
+		Needs:      report.HomeNeeds(),
+		Read:       readStatus,
+	})
 }
 
 func readStatus(c *call.Call) (call.Result, error) {

@@ -2,20 +2,18 @@ package verb
 
 import (
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 func summary() *call.Command {
-	return &call.Command{
-		Name: "summary", Role: record.Viewer,
-		Summary: "hand over: what goes on, what is in force and until when, and what happened",
-		Args:    []call.Arg{{Name: "since", Help: "how far back: 10h", Read: call.ReadDuration, Bare: grammar.IsDuration}},
-		Example: "summary since=12h",
-		Needs:   report.SummaryNeeds(),
-		Read:    readSummary,
-	}
+	return command(`summary: viewer
+hand over: what goes on, what is in force and until when, and what happened
+[since=]: how far back: 10h
+Example: summary since=12h`, call.Command{
+		Needs: report.SummaryNeeds(),
+		Read:  readSummary,
+	})
 }
 
 func readSummary(c *call.Call) (call.Result, error) {

@@ -6,18 +6,16 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/record"
 )
 
 func trends() *call.Command {
-	return &call.Command{
-		Name: "trends", Role: record.Viewer,
-		Summary: "attacks per day by type, status and host, up to 7 days back",
-		Args:    []call.Arg{{Name: "since", Help: "how many days, today among them: 7d, the most that the service has", Read: readSince, Bare: grammar.IsDuration}},
-		Example: "trends since=3d",
-		Needs:   call.Rounds{report.TrendNeeds},
-		Read:    report.ShowTrends,
-	}
+	return command(`trends: viewer
+attacks per day by type, status and host, up to 7 days back
+[since=]: how many days, today among them: 7d, the most that the service has
+Example: trends since=3d`, call.Command{
+		Needs: call.Rounds{report.TrendNeeds},
+		Read:  report.ShowTrends,
+	})
 }
 
 // readSince takes a duration of a week at most.

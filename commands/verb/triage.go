@@ -7,15 +7,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-// argAttack is the attack of a command that needs one.
-var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs}
 
 // triageNeeds are the facts that onTriage needs.
 func triageNeeds(c *call.Call) call.Needs { return call.Needs{Triage: c.AttackID()} }
@@ -53,9 +49,9 @@ func whatStands(c *call.Call, v record.Verdict) (lines []text.Text) {
 		return nil
 	}
 	lines = []text.Text{text.New("No pager is called for it any more. No mitigation of it is in force")}
-	if standing := describe.InForce(c.Changes, c.Attack.ID, c.Now); len(standing) > 0 {
+	if standing := words.InForce(c.Changes, c.Attack.ID, c.Now); len(standing) > 0 {
 		undo := record.Line{Name: "undo"}.With("attack", c.Attack.ID)
-		lines[0] = text.New("No pager is called for it any more. Still in force: ", text.Enumerate(standing, call.ShortList, describe.WithID), ". To undo them: ", text.Code(undo.String()))
+		lines[0] = text.New("No pager is called for it any more. Still in force: ", text.Enumerate(standing, call.ShortList, words.WithID), ". To undo them: ", text.Code(undo.String()))
 	}
 	if c.Account.ConsoleURL != "" {
 		lines = append(lines, text.New("The service doesn't know of it: mark it there, too, in the ", text.Link{Label: "console", URL: c.Account.ConsoleURL}))
@@ -68,23 +64,23 @@ func whatStands(c *call.Call, v record.Verdict) (lines []text.Text) {
 const noteAgain = time.Minute
 
 // addNote adds a note to the triage, unless it is there already.
-func addNote(c *call.Call, k *record.Triage, words string) (id string, err error) {
-	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "")), " ")
+func addNote(c *call.Call, k *record.Triage, note string) (id string, err error) {
+	note = strings.Join(strings.Fields(strings.ToValidUTF8(note, "")), " ")
 	id = record.NoteID(c.Account.Name, c.ID)
 	same := func(n record.Note) bool {
-		return n.ID == id || n.Text == words && n.By.Is(c.Actor) && c.Now.Sub(n.At) < noteAgain
+		return n.ID == id || n.Text == note && n.By.Is(c.Actor) && c.Now.Sub(n.At) < noteAgain
 	}
 	if i := slices.IndexFunc(k.Notes, same); i >= 0 {
 		return k.Notes[i].ID, nil
 	}
-	switch n := utf8.RuneCountInString(words); {
+	switch n := utf8.RuneCountInString(note); {
 	case n == 0:
 		return "", c.Cmd.Misuse(text.New("Empty: the note"))
-	case n > describe.MaxNote:
-		return "", refusal.Usage(text.New("Too long: the note has ", n, " characters: ", describe.MaxNote, " at most"))
-	case len(k.Notes) == describe.MaxNotes:
-		return "", refusal.Guarded(text.New("this attack has ", describe.MaxNotes, " notes already, and no more are kept"))
+	case n > words.MaxNote:
+		return "", refusal.Usage(text.New("Too long: the note has ", n, " characters: ", words.MaxNote, " at most"))
+	case len(k.Notes) == words.MaxNotes:
+		return "", refusal.Guarded(text.New("this attack has ", words.MaxNotes, " notes already, and no more are kept"))
 	}
-	k.Notes = append(k.Notes, record.Note{ID: id, By: c.Actor, At: c.Now, Text: words})
+	k.Notes = append(k.Notes, record.Note{ID: id, By: c.Actor, At: c.Now, Text: note})
 	return id, nil
 }

@@ -2,21 +2,20 @@ package verb
 
 import (
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func unack() *call.Command {
-	return &call.Command{
-		Name: "unack", Aliases: []string{"release"}, Role: record.Responder,
-		Summary: "acknowledge it no longer; an admin may do so for others",
-		Args:    []call.Arg{argAttack},
-		Example: "unack attack=ak7q2m9xw",
-		Needs:   call.Rounds{triageNeeds},
-		Write:   onTriage(writeUnack),
-	}
+	return command(`unack release: responder
+acknowledge it no longer; an admin may do so for others
+attack=
+Example: unack attack=ak7q2m9xw`, call.Command{
+		Needs: call.Rounds{triageNeeds},
+		Write: onTriage(writeUnack),
+	})
 }
 
 func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
@@ -25,12 +24,12 @@ func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
 	case was == nil, c.Actor.Via == record.ViaClock && was.Since.After(c.Asked): // it was acknowledged again since that was checked
 		return unchanged(*t, text.New("Unacknowledged")), nil
 	case !was.Is(c.Actor) && c.Role < record.Admin:
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.Owner(was), ": only ", text.Field(was.Name), " or an admin can unacknowledge it. ", takeOver(c))}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(words.Owner(was), ": only ", text.Field(was.Name), " or an admin can unacknowledge it. ", takeOver(c))}
 	}
 	t.Owner, t.UnackedAt, t.Lapsed = nil, c.Now, nil
 	if c.Actor.Via == record.ViaClock {
 		t.Lapsed = was
-		res := saved(*t, describe.Unacknowledged(*t, true))
+		res := saved(*t, words.Unacknowledged(*t, true))
 		res.Saves.Events = []record.Event{handoverEvent(c, "", record.AckLapsed, c.Now, record.Assignment{Attack: c.Attack.Attack, To: was.ID})}
 		return res, nil
 	}

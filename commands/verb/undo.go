@@ -7,7 +7,6 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -38,21 +37,18 @@ func offerProtect(c *call.Call, ch record.Change) []text.Text {
 }
 
 func undo() *call.Command {
-	return &call.Command{
-		Name: "undo", Role: record.Responder,
-		Summary: "undo changes: your last one, those with these ids, or all of an attack or a person",
-		Args: []call.Arg{
-			{Name: "change", Object: true, Many: true, Help: "the change's id, as c7k2m9xw4; left out with all else: your last one", Options: form.ChangesInForce, Needs: call.Needs{Changes: true}},
-			{Name: "attack", Typed: true, Help: "all that was done for that attack", Options: form.OngoingAttacks, Needs: form.ArgAttack.Needs},
-			{Name: "by", Help: "all that a user did: @me, a mention, or a part of a name or id; with since=, or --all. Of another user: admin"},
-			{Name: "since", Help: "only what was done in so long: 30m", Label: "How far back", Read: call.ReadDuration, Bare: grammar.IsDuration},
-		},
-		Flags:   []string{change.FlagAll},
-		Example: "undo by=@me since=30m",
-		Typed:   undoTyped,
-		Needs:   call.Rounds{undoNeeds},
-		Plan:    planUndo,
-	}
+	return command(`undo: responder
+undo changes: your last one, those with these ids, or all of an attack or a person
+[CHANGE…]: the change's id, as c7k2m9xw4; left out with all else: your last one
+[attack=]: all that was done for that attack
+[by=]: all that a user did: @me, a mention, or a part of a name or id; with since=, or --all. Of another user: admin
+[since=] How far back: only what was done in so long: 30m
+[--all]
+Example: undo by=@me since=30m`, call.Command{
+		Typed: undoTyped,
+		Needs: call.Rounds{undoNeeds},
+		Plan:  planUndo,
+	})
 }
 
 // undoTyped takes undo all for what it means, which must be said of whom or what: nobody wants to open everything at
@@ -108,6 +104,6 @@ func isLive(c *call.Call, attack string) (bool, error) {
 	known, err := c.Facts.Known.Get()
 	said, noTriage := c.Facts.Triage.Get()
 	a := known.Value
-	mistaken := a.FalsePositive() || said.Verdict != nil && said.Verdict.Is == "false_positive"
+	mistaken := a.FalsePositive() || said.Found("false_positive")
 	return known.Ok && c.Ongoing(c.Account, a) && !mistaken, errors.Join(err, noTriage)
 }

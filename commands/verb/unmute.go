@@ -4,25 +4,24 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func unmute() *call.Command {
-	return &call.Command{
-		Name: "unmute", Role: record.Responder,
-		Summary: "end a mute",
-		Args:    append([]call.Arg{{Name: "mute", Object: true, Help: "the mute's id; or what is muted, as it was written"}}, mutable()...),
-		Example: "unmute type=scanner",
+	return command(`unmute: responder
+end a mute
+[MUTE]: the mute's id; or what is muted, as it was written
+Example: unmute type=scanner`+mutable, call.Command{
 		Needs: call.Rounds{call.Needs{Mutes: true}.Of, func(c *call.Call) call.Needs {
 			all, i, err := muteNamed(c)
 			return call.Needs{Stored: err == nil && all[i].Attack == ""}
 		}},
 		Write: writeUnmute,
-	}
+	})
 }
 
 func writeUnmute(c *call.Call) (call.Result, error) {
@@ -31,7 +30,7 @@ func writeUnmute(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	ended := all[i]
-	return saveMutes(c, slices.Delete(all, i, i+1), ended, text.New("No longer muted: ", text.Code(describe.MuteScope(ended)))), nil
+	return saveMutes(c, slices.Delete(all, i, i+1), ended, text.New("No longer muted: ", text.Code(words.MuteScope(ended)))), nil
 }
 
 // muteNamed is which of the mutes the line names.

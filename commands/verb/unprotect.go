@@ -4,26 +4,23 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func unprotect() *call.Command {
-	return &call.Command{
-		Name: "unprotect", Role: record.Admin,
-		Summary: "let a source be denied again that was protected; what the configuration names stays",
-		Args: []call.Arg{
-			{Name: "source", Object: true, Required: true, Help: "the id as sources shows it, or the address or range"},
-			form.ArgAttack, form.ArgReason,
-		},
-		Example: "unprotect 203.0.113.7",
-		Needs:   call.Needs{Stored: true}.Always(),
-		Write:   writeUnprotect,
-	}
+	return command(`unprotect: admin
+let a source be denied again that was protected; what the configuration names stays
+SOURCE: the id as sources shows it, or the address or range
+[attack=]
+[reason=]
+Example: unprotect 203.0.113.7`, call.Command{
+		Needs: call.Needs{Stored: true}.Always(),
+		Write: writeUnprotect,
+	})
 }
 
 func writeUnprotect(c *call.Call) (call.Result, error) {
@@ -43,6 +40,6 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.Nothing(words)
 	}
 	left := slices.DeleteFunc(slices.Clone(c.Context.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
-	res := saved(found[0], text.New("No longer protected: ", describe.Protected(found[0])))
+	res := saved(found[0], text.New("No longer protected: ", words.Protected(found[0])))
 	return saveProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
 }

@@ -2,7 +2,11 @@
 package verb
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -31,6 +35,44 @@ func All() (all []*call.Command) {
 		all = append(all, g.verbs...)
 	}
 	return all
+}
+
+// command is the command that a text describes: its names and its least role, what it does, and a line for each
+// argument and flag as Usage writes it. An argument's line goes on with the label of its field and with its help, where
+// these aren't those of arguments. A line that begins with two spaces continues the one before.
+func command(about string, c call.Command) *call.Command {
+	lines := strings.Split(strings.ReplaceAll(about, "\n  ", " "), "\n")
+	names, role, _ := strings.Cut(lines[0], ": ")
+	words := strings.Fields(names)
+	c.Name, c.Aliases, c.Summary = words[0], words[1:], lines[1]
+	c.Role, _ = record.ParseRole(role)
+	known := arguments()
+	for _, line := range lines[2:] {
+		written, help, _ := strings.Cut(line, ": ")
+		usage, label, _ := strings.Cut(written, " ")
+		word := strings.ToLower(strings.Trim(usage, "[…]"))
+		flag, isFlag := strings.CutPrefix(word, "--")
+		name, isKey := strings.CutSuffix(word, "=")
+		switch {
+		case isFlag:
+			c.Flags = append(c.Flags, flag)
+		case written == "Example":
+			c.Example = help
+		default:
+			arg, own := known[c.Name+" "+name]
+			if !own {
+				arg = known[name]
+			}
+			arg.Name, arg.Object, arg.Required = name, !isKey, !strings.HasPrefix(usage, "[")
+			arg.Many = strings.Contains(usage, "…") && !arg.Rest
+			arg.Label, arg.Help = cmp.Or(label, arg.Label), cmp.Or(help, arg.Help)
+			if name == "attack" && arg.Required {
+				arg.Help += "; in a card's thread it need not be written"
+			}
+			c.Args = append(c.Args, arg)
+		}
+	}
+	return &c
 }
 
 // saved is the answer where something is saved.

@@ -9,27 +9,28 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 func vulns() *call.Command {
-	return &call.Command{
-		Name: "vulns", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "the security issues that are open, the most severe first; or one with its incidents",
-		Args:    []call.Arg{{Name: "which", Object: true, Help: "all: closed ones and false positives too; or an issue's id: that one with its incidents", Read: readWhichVulns}, call.ArgPage},
-		Example: "vulns 812",
-		Needs:   call.Rounds{vulnNeeds, incidentNeeds},
+	return command(`vulns: viewer
+the security issues that are open, the most severe first; or one with its incidents
+[WHICH]: all: closed ones and false positives too; or an issue's id: that one with its incidents
+[page=]
+[--all]
+Example: vulns 812`, call.Command{
+		Needs: call.Rounds{vulnNeeds, incidentNeeds},
 		Read: func(c *call.Call) (call.Result, error) {
 			if _, one := vulnTyped(c); one {
 				return readVuln(c)
 			}
 			return readVulns(c)
 		},
-	}
+	})
 }
 
 // allVulns is the word for the issues that are closed, too.
@@ -81,17 +82,17 @@ func bySeverity(x, y apiclient.Vulnerability) int {
 
 func vulnLine(v apiclient.Vulnerability) text.Text {
 	status := map[string]string{"": "state unknown", "falsepositive": "false positive"}[v.Status]
-	line := text.New(text.Code(text.Field(v.ID)), text.Cell(" "), text.Bold(describe.Severity(v.Threat)), text.Cell(" "), cmp.Or(text.Sanitize(v.Title, text.MaxPath), describe.TypeName(text.Field(v.Type))),
+	line := text.New(text.Code(text.Field(v.ID)), text.Cell(" "), text.Bold(words.Severity(v.Threat)), text.Cell(" "), cmp.Or(text.Sanitize(v.Title, text.MaxPath), words.TypeName(text.Field(v.Type))),
 		text.Cell(", "), cmp.Or(status, text.Field(v.Status)))
 	if v.Incidents.Known {
-		line = text.New(line, text.Cell(", "), describe.Figure(v.Incidents, "incident"))
+		line = text.New(line, text.Cell(", "), words.Figure(v.Incidents, "incident"))
 	} else {
 		line = text.New(line, text.Cell(""))
 	}
 	if v.Domain == "" && v.Path == "" {
 		return line
 	}
-	return text.New(line, text.Cell(": "), text.Code(describe.Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path})))
+	return text.New(line, text.Cell(": "), text.Code(words.Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path})))
 }
 
 // incidentsBack is how far back an issue's incidents are listed.
@@ -189,7 +190,7 @@ func because(c *call.Call, err error) text.Text {
 // vulnDetails are what the listing has no room for.
 func vulnDetails(v apiclient.Vulnerability) (lines []text.Text) {
 	given := func(word string) string { return cmp.Or(text.Field(word), "unknown") }
-	lines = append(lines, text.New("Found by ", given(strings.ToLower(v.DetectionMethod)), ", target ", given(v.Target), ", in the console ", given(v.WID), describe.Part(apiclient.Attack{Parameter: v.Parameter})))
+	lines = append(lines, text.New("Found by ", given(strings.ToLower(v.DetectionMethod)), ", target ", given(v.Target), ", in the console ", given(v.WID), words.Part(apiclient.Attack{Parameter: v.Parameter})))
 	for _, words := range []string{v.Description, v.Additional} {
 		if words != "" {
 			lines = append(lines, text.New(text.Sanitize(words, text.MaxPath)))
@@ -209,8 +210,8 @@ func vulnIncidents(c *call.Call, shown vulnShown, lines []text.Text, attacks []a
 	}
 	lines = append(lines, text.New(text.Count(len(attacks), "incident"), " in the last ", text.Duration(incidentsBack), olderIncidents(shown.Vulnerability, int64(len(attacks)))))
 	pages := call.Pages(c, 1)
-	lines = append(lines, pages.Table(describe.AttackTitles(), len(attacks), func(i int) text.Text {
-		return describe.AttackWithCard(c.Account, attacks[i], c.Now, describe.CardLink(shown.Incidents[i].Card))
+	lines = append(lines, pages.Table(words.AttackTitles(), len(attacks), func(i int) text.Text {
+		return words.AttackWithCard(c.Account, attacks[i], c.Now, words.CardLink(shown.Incidents[i].Card))
 	})...)
 	return pages.Finish(call.Result{Account: c.Account.Name, Data: shown, Lines: lines})
 }

@@ -13,11 +13,11 @@ import (
 )
 
 func whoami() *call.Command {
-	return &call.Command{
-		Name: "whoami", Role: record.Viewer, AnyAccount: true,
-		Summary: "who wafbot takes you for, and what you may do",
-		Read:    readWhoami,
-	}
+	return command(`whoami: viewer
+who wafbot takes you for, and what you may do`, call.Command{
+		AnyAccount: true,
+		Read:       readWhoami,
+	})
 }
 
 // readWhoami answers for each account, whose name is left out where there is only one.

@@ -23,7 +23,7 @@ var unguarded = map[string]string{
 	"bot/server.go Serve":                    "net/http recovers what a handler panics with",
 	"bot/slackconn/link.go read":             "each envelope is handled in delay.Try",
 	"bot/slackconn/socket.go keep":           "a link's reading and its pings are each in delay.Try",
-	"bot/turns.go begin":                     "whoever takes a turn carries out in delay.Again",
+	"bot/worker.go Work":                     "it waits for a turn, and carries out in delay.Again",
 	"bot/worker.go carryOut":                 "it asks Redis to pass a turn on, no more",
 	"cmd/wafbot/demo.go Run":                 "the demo is one person's",
 	"cmd/wafbot/demo.go beside":              "the demo is one person's",

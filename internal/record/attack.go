@@ -70,12 +70,6 @@ func (s AttackState) gap() time.Duration {
 	return 0
 }
 
-// Named is the state of a storm that begins, with its id.
-func (s AttackState) Named(id string) AttackState {
-	s.Attack.ID = id
-	return s
-}
-
 // Stopped is what was seen of an attack's tries that were stopped. They are no hits of its record: the service lists
 // them in records of their own, of which it uploads samples. So each tally counts at least so many, and its First is
 // when the first such record began.

@@ -17,6 +17,9 @@ type Triage struct {
 // IsNone reports whether a person found that the attack is none: a false positive, or a test.
 func (t Triage) IsNone() bool { return t.Verdict != nil && t.Verdict.Is != "real" }
 
+// Found reports whether that is a person's verdict.
+func (t Triage) Found(is string) bool { return t.Verdict != nil && t.Verdict.Is == is }
+
 // Severity is that of an attack whose worst is known: only a verdict lowers it.
 func (t Triage) Severity(worst Severity) Severity {
 	if t.IsNone() {

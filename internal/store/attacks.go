@@ -11,26 +11,24 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// LastPoll reads when the last complete poll of an account began, on the service's clock, its outage and its cap.
+// LastPoll reads when the last complete poll of an account began, on the service's clock, its outage and its cap, and
+// when people were notified of its first start.
 func (s *Attacks) LastPoll(ctx context.Context, account string) (r record.PollState, err error) {
-	q := s.questions()
-	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
-	ask(q, q.redis.Get(ctx, s.key(keyCap, account)), &r.Cap, "cap of "+account)
-	return r, q.send(ctx, "last poll of "+account)
+	q := s.questions(account)
+	q.askPoll(&r.LastGood, &r.Outage)
+	q.askTime(&r.FirstStart, keyFirstStart)
+	ask(q, &r.Cap, keyCap)
+	return r, q.send(ctx)
 }
 
-func (q *questions) askPoll(ctx context.Context, account string, lastGood *time.Time, outage *record.Outage) {
-	q.askTime(q.redis.Get(ctx, q.key(keyLastGood, account)), lastGood, "last poll of "+account)
-	ask(q, q.redis.Get(ctx, q.key(keyOutage, account)), outage, "outage of "+account)
+func (q *questions) askPoll(lastGood *time.Time, outage *record.Outage) {
+	q.askTime(lastGood, keyLastGood)
+	ask(q, outage, keyOutage)
 }
 
-// Load reads an account's attacks for its poller, some at a time: they may be many.
+// Load is LastPoll with an account's attacks for its poller, read some at a time: they may be many.
 func (s *Attacks) Load(ctx context.Context, account string) (r record.PollState, err error) {
-	q := s.questions()
-	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
-	q.askTime(q.redis.Get(ctx, s.key(keyFirstStart, account)), &r.FirstStart, "first start of "+account)
-	ask(q, q.redis.Get(ctx, s.key(keyCap, account)), &r.Cap, "cap of "+account)
-	if err := q.send(ctx, "state of "+account); err != nil {
+	if r, err = s.LastPoll(ctx, account); err != nil {
 		return record.PollState{}, err
 	}
 	r.Attacks = map[string]record.AttackState{}
@@ -51,23 +49,19 @@ const atOnce = 500
 // with its events in one step, and the last step stores that the poll is complete. It fails when this replica doesn't
 // own the account any more.
 func (s *Attacks) Save(ctx context.Context, account string, u record.PollUpdate) error {
-	under, err := s.ownerLease(account)
-	if err != nil {
-		return fmt.Errorf("save poll of %s: %w", account, err)
-	}
-	b := s.batch()
+	b := s.batch(account)
 	step := func() error {
-		_, err := s.save(ctx, under.held(), &b, "poll of "+account)
-		b = s.batch()
-		return err
+		full := b
+		b = s.batch(account)
+		return full.saveAsOwner(ctx)
 	}
 	eventsOf := map[string][]record.Event{} // by attack
 	for _, n := range u.Events {
 		eventsOf[n.Attack().ID] = append(eventsOf[n.Attack().ID], n)
 	}
 	for _, attackid := range u.AttackIDs() {
-		b.attack(account, attackid, u)
-		b.announce(eventsOf[attackid]...)
+		b.attack(attackid, u)
+		b.announce(eventsOf[attackid])
 		if delete(eventsOf, attackid); b.commands >= atOnce {
 			if err := step(); err != nil {
 				return err
@@ -75,72 +69,71 @@ func (s *Attacks) Save(ctx context.Context, account string, u record.PollUpdate)
 		}
 	}
 	for some := range slices.Chunk(u.Delete, atOnce) {
-		if b.deleteAttacks(account, some); len(some) == atOnce {
+		if b.deleteAttacks(some); len(some) == atOnce {
 			if err := step(); err != nil {
 				return err
 			}
 		}
 	}
-	b.poll(ctx, account, u)
-	b.announce(eventsOf[""]...) // in the step that stores what they are of
+	b.poll(ctx, u)
+	b.announce(eventsOf[""]) // in the step that stores what they are of
 	return step()
 }
 
 // attack adds what an update has of one attack.
-func (b *batch) attack(account, attackid string, u record.PollUpdate) {
-	id := record.AttackID(account, attackid)
+func (b *batch) attack(attackid string, u record.PollUpdate) {
+	id := record.AttackID(b.account, attackid)
 	if shown, changed := u.Attacks[attackid]; changed {
-		b.do("HSET", b.key(keyAttacks, account), id, b.json(shown))
+		b.do("HSET", keyAttacks, id, b.json(shown))
 	}
 	if e, ok := u.Evidence[attackid]; ok {
-		b.do("SET", b.key(keyEvidence, account, id), b.json(e), "PX", evidenceFor.Milliseconds(), "NX")
+		b.doAt("SET", b.key(keyEvidence, b.account, id), b.json(e), "PX", evidenceFor.Milliseconds(), "NX")
 	}
 }
 
 // deleteAttacks adds that attacks are deleted, with what people see and said of them, and what was said of others after
 // they were deleted: who acts on an attack that isn't stored may still acknowledge it.
-func (b *batch) deleteAttacks(account string, attackids []string) {
+func (b *batch) deleteAttacks(attackids []string) {
 	ids := make([]any, len(attackids))
 	for i, attackid := range attackids {
-		id := record.AttackID(account, attackid)
-		b.do("PEXPIRE", b.key(keyEvidence, account, id), evidenceFor.Milliseconds())
+		id := record.AttackID(b.account, attackid)
+		b.doAt("PEXPIRE", b.key(keyEvidence, b.account, id), evidenceFor.Milliseconds())
 		ids[i] = id
 	}
-	for _, key := range []string{b.key(keyAttacks, account), b.key(keyCards, account), b.key(keyRedraw, account)} {
-		b.do("HDEL", key, ids...)
+	for _, pattern := range []string{keyAttacks, keyCards, keyRedraw} {
+		b.do("HDEL", pattern, ids...)
 	}
-	b.do("ORPHANS", b.key(keyTriage, account), b.key(keyAttacks, account))
+	b.do("ORPHANS", keyTriage, b.key(keyAttacks, b.account))
 }
 
 // poll adds what an update has beside attacks and events. nil leaves as it is what is stored.
-func (b *batch) poll(ctx context.Context, account string, u record.PollUpdate) {
+func (b *batch) poll(ctx context.Context, u record.PollUpdate) {
 	if u.Cap != nil {
-		b.do("SET", b.key(keyCap, account), b.json(u.Cap))
+		b.do("SET", keyCap, b.json(u.Cap))
 	}
 	if u.Outage != nil && u.Outage.From.IsZero() {
-		b.do("DEL", b.key(keyOutage, account))
+		b.do("DEL", keyOutage)
 	} else if u.Outage != nil {
-		b.do("SET", b.key(keyOutage, account), b.json(u.Outage))
+		b.do("SET", keyOutage, b.json(u.Outage))
 	}
 	if u.Gap != nil { // the same again is one
-		key := b.key(keyGaps, account)
-		b.do("ZADD", key, u.Gap.Until.UnixMilli(), b.json(u.Gap))
-		b.do("ZREMRANGEBYSCORE", key, "-inf", u.Gap.Until.Add(-evidenceFor).UnixMilli())
-		b.do("ZREMRANGEBYRANK", key, 0, -maxGaps-1)
-		b.do("PEXPIRE", key, evidenceFor.Milliseconds())
+		b.do("ZADD", keyGaps, u.Gap.Until.UnixMilli(), b.json(u.Gap))
+		b.do("ZREMRANGEBYSCORE", keyGaps, "-inf", u.Gap.Until.Add(-evidenceFor).UnixMilli())
+		b.do("ZREMRANGEBYRANK", keyGaps, 0, -maxGaps-1)
+		b.do("PEXPIRE", keyGaps, evidenceFor.Milliseconds())
 	}
 	if u.Sources != nil {
-		b.do("SET", b.key(keySources, account), b.json(u.Sources))
+		b.do("SET", keySources, b.json(u.Sources))
 	}
 	for _, attackid := range u.Stale {
-		b.stale(ctx, account, record.UrgentState, record.AttackID(account, attackid))
+		b.stale(ctx, record.UrgentState, record.AttackID(b.account, attackid))
 	}
 	for _, j := range u.Judged { // for as long as their changes are stored
-		b.do("HSET", b.key(keyEfficacy, account), j.Change.ID, b.json(j.Efficacy))
-		b.stale(ctx, account, j.Urgency(), j.Change.AttackID)
+		b.do("HSET", keyEfficacy, j.Change.ID, b.json(j.Efficacy))
+		b.stale(ctx, j.Urgency(), j.Change.AttackID)
 	}
 	if !u.LastGood.IsZero() {
-		b.do("SET", b.key(keyLastGood, account), u.LastGood.UnixMilli())
+		b.do("SET", keyLastGood, u.LastGood.UnixMilli())
 	}
 }
 
@@ -158,7 +151,7 @@ func literal(text string) string {
 
 // AttackState is the state of an attack; ok reports whether it is stored.
 func (s *Attacks) AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
-	shown, err = value[record.AttackState](s.client, s.rdb.HGet(ctx, s.key(keyAttacks, account), attack), "attack "+attack)
+	shown, err = stored[record.AttackState](ctx, s.client, keyAttacks, account, attack)
 	return shown, shown.Attack.ID != "", err
 }
 

@@ -16,10 +16,11 @@ import (
 
 // Append numbers and stores an audit entry, also if Redis' memory is full.
 func (s *Audit) Append(ctx context.Context, e record.AuditEntry) (n int64, err error) {
-	b := s.batch()
+	b := s.batch(e.Account)
 	b.needed = true
-	b.audit(&e, s.audits)
-	return s.save(ctx, conditions{}, &b, "audit entry")
+	b.audit(&e)
+	err = b.save(ctx)
+	return b.audited, err
 }
 
 // Entries are the account's audit entries since then, the newest first.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -31,7 +29,7 @@ func (s *Cards) CardsOf(ctx context.Context, account string, attacks []string) (
 
 // Card is where an attack's card is; both empty if it has none.
 func (s *Cards) Card(ctx context.Context, account, attack string) (channel, ts string, err error) {
-	place, err := word(s.rdb.HGet(ctx, s.key(keyCards, account), attack), "place of card of "+attack)
+	place, err := word(s.rdb.HGet(ctx, s.key(keyCards, account), attack))
 	at := record.ReadPlace(place)
 	return at.Channel, at.TS, err
 }
@@ -41,12 +39,12 @@ const cardAtFor = 30 * 24 * time.Hour
 
 // AttackAt is the attack whose card a message is; "" if it is none.
 func (s *Cards) AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
-	return word(s.rdb.Get(ctx, s.key(keyCardAt, account, channel, ts)), "attack of message "+ts)
+	return word(s.rdb.Get(ctx, s.key(keyCardAt, account, channel, ts)))
 }
 
 // Details is what is stored about an attack, in one round trip: people wait for the card.
 func (s *Cards) Details(ctx context.Context, account, attack string) (record.AttackDetails, error) {
-	return s.details(ctx, s.questions(), account, attack)
+	return s.details(ctx, s.questions(account), attack)
 }
 
 // BeginCard is Details and Outbox.BeginNotify in one round trip, or in two where replicas of Redis must have what
@@ -59,55 +57,51 @@ func (s *Cards) BeginCard(ctx context.Context, account, attack, delivery string,
 	if err != nil {
 		return d, t, err
 	}
-	q := &questions{redis: server.Pipeline(), client: s.client} // of one server: a cluster's client would repeat it
+	q := &questions{client: s.client, account: account, redis: server.Pipeline()} // of one server: a cluster's client would repeat it
 	if s.copies > 0 {
 		t, err = s.begun(s.write(ctx, beginNotify, c.keys, c.args...), account, now)
 	} else {
 		answer := beginNotify.EvalSha(ctx, q.redis, c.keys, c.args...)
 		q.read = append(q.read, func() (err error) {
-			if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") { // the server is a new one
-				answer = beginNotify.Run(ctx, s.rdb, c.keys, c.args...)
-			}
 			t, err = s.begun(answer, account, now)
 			return err
 		})
 	}
 	if err == nil {
-		d, err = s.details(ctx, q, account, attack)
+		d, err = s.details(ctx, q, attack)
 	}
 	return d, t, err
 }
 
-func (s *Cards) details(ctx context.Context, q *questions, account, attack string) (d record.AttackDetails, err error) {
-	ask(q, q.redis.HGet(ctx, s.key(keyAttacks, account), attack), &d.State, "attack "+attack)
-	ask(q, q.redis.HGet(ctx, s.key(keyTriage, account), attack), &d.Triage, "triage of "+attack)
-	ask(q, q.redis.HGet(ctx, s.key(keyPages, account), attack), &d.Page, "page of "+attack)
-	q.askContext(ctx, account, &d.Context)
-	q.askPoll(ctx, account, &d.LastGood, &d.Outage)
-	q.askChanges(ctx, account, &d.Changes)
-	efficacy, card := q.redis.HGetAll(ctx, s.key(keyEfficacy, account)), q.redis.HGet(ctx, s.key(keyCards, account), attack)
-	if err = q.send(ctx, "details of "+attack); err != nil {
+func (s *Cards) details(ctx context.Context, q *questions, attack string) (d record.AttackDetails, err error) {
+	ask(q, &d.State, keyAttacks, attack)
+	ask(q, &d.Triage, keyTriage, attack)
+	ask(q, &d.Page, keyPages, attack)
+	q.askContext(ctx, &d.Context)
+	q.askPoll(&d.LastGood, &d.Outage)
+	q.askChanges(ctx, &d.Changes)
+	efficacy, card := q.redis.HGetAll(ctx, s.key(keyEfficacy, q.account)), q.get(keyCards, attack)
+	if err = q.send(ctx); err != nil {
 		return d, err
 	}
 	d.Card = record.ReadPlace(card.Val())
-	d.Efficacy, err = values[record.Efficacy](s.client, efficacy, "efficacy of "+account)
+	d.Efficacy, err = values[record.Efficacy](s.client, efficacy)
 	return d, err
 }
 
 // MarkStale marks an attack's card stale, so that it is redrawn.
 func (s *Cards) MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error {
-	b := s.batch()
+	b := s.batch(account)
 	b.needed = true
-	b.stale(ctx, account, urgency, attack)
-	_, err := s.save(ctx, conditions{}, &b, "mark of card of "+attack)
-	return err
+	b.stale(ctx, urgency, attack)
+	return b.save(ctx)
 }
 
 // stale marks the cards of attacks stale; "" is none.
-func (b *batch) stale(ctx context.Context, account string, urgency record.Urgency, attacks ...string) {
+func (b *batch) stale(ctx context.Context, urgency record.Urgency, attacks ...string) {
 	for _, attack := range attacks {
 		if attack != "" {
-			b.do("STALE", b.key(keyRedraw, account), attack, int(urgency), markID(ctx))
+			b.do("STALE", keyRedraw, attack, int(urgency), markID(ctx))
 		}
 	}
 }
@@ -124,14 +118,11 @@ func markID(ctx context.Context) string {
 // Stale are the marks of the attacks whose cards are stale. Redrawn takes them back.
 func (s *Cards) Stale(ctx context.Context, account string) (map[string]record.RedrawMark, error) {
 	texts, err := s.rdb.HGetAll(ctx, s.key(keyRedraw, account)).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read stale cards of %s: %w", account, err)
-	}
 	all := make(map[string]record.RedrawMark, len(texts))
 	for attack, text := range texts {
 		all[attack] = readMark(text)
 	}
-	return all, nil
+	return all, wrap(err, "read stale cards of %s", account)
 }
 
 // newMark is a mark of now, by Redis' clock as STALE makes them.
@@ -155,8 +146,5 @@ func readMark(text string) record.RedrawMark {
 
 // Redrawn records that a card was drawn from facts read after the mark was.
 func (s *Cards) Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error {
-	if err := redrawn.Run(ctx, s.rdb, []string{s.key(keyRedraw, account)}, attack, mark.ID).Err(); err != nil {
-		return fmt.Errorf("record card of %s: %w", attack, err)
-	}
-	return nil
+	return wrap(redrawn.Run(ctx, s.rdb, []string{s.key(keyRedraw, account)}, attack, mark.ID).Err(), "record card of %s", attack)
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -21,48 +20,48 @@ func (d *Draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, event
 	if len(all) == 0 {
 		return 0, nil
 	}
-	b := d.store.batch()
-	b.changes(ctx, d.account, all)
-	b.announce(events...)
-	b.audit(entry, d.store.audits)
-	return d.save(ctx, &b, "changes")
+	b := d.batch()
+	b.changes(ctx, all)
+	b.announce(events)
+	b.audit(entry)
+	err = d.save(ctx, b)
+	return b.audited, err
 }
 
 // changes stores changes, with the times at which they are due, and marks their attacks' cards stale.
-func (b *batch) changes(ctx context.Context, account string, all []record.Change) {
+func (b *batch) changes(ctx context.Context, all []record.Change) {
 	for _, c := range all {
-		b.do("HSET", b.key(keyChanges, account), c.ID, b.json(c))
-		b.due(b.key(keyDue, account), c.ID, c.CheckAt)
-		b.stale(ctx, account, record.UrgentActed, c.AttackID)
+		b.do("HSET", keyChanges, c.ID, b.json(c))
+		b.due(keyDue, c.ID, c.CheckAt)
+		b.stale(ctx, record.UrgentActed, c.AttackID)
 	}
 }
 
 // due sets when something is to be checked; zero: never.
-func (b *batch) due(key, id string, at time.Time) {
+func (b *batch) due(pattern, id string, at time.Time) {
 	if at.IsZero() {
-		b.do("ZREM", key, id)
+		b.do("ZREM", pattern, id)
 	} else {
-		b.do("ZADD", key, at.Unix(), id)
+		b.do("ZADD", pattern, at.Unix(), id)
 	}
 }
 
 // SaveDue stores what came of checking changes: when to check again, that people are asked or an end is overdue, which
 // is an event, and that a card is stale, all in one step.
 func (d *Draft) SaveDue(ctx context.Context, events []record.Event, all ...record.DueDecision) error {
-	b := d.store.batch()
+	b := d.batch()
 	for _, decision := range all {
 		c := decision.Change
-		b.due(b.key(keyDue, d.account), c.ID, decision.Next)
+		b.due(keyDue, c.ID, decision.Next)
 		if decision.Asks || decision.Late || decision.Listed || decision.Seen {
-			b.do("HSET", b.key(keyChanges, d.account), c.ID, b.json(c))
+			b.do("HSET", keyChanges, c.ID, b.json(c))
 		}
 		if decision.Ended {
-			b.stale(ctx, d.account, record.UrgentActed, c.AttackID)
+			b.stale(ctx, record.UrgentActed, c.AttackID)
 		}
 	}
-	b.announce(events...)
-	_, err := d.save(ctx, &b, "due decisions")
-	return err
+	b.announce(events)
+	return d.save(ctx, b)
 }
 
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.
@@ -71,30 +70,30 @@ func (s *Ledger) Changes(ctx context.Context, account string) ([]record.Change, 
 }
 
 func (s *client) changes(ctx context.Context, account string) (all []record.Change, err error) {
-	q := s.questions()
-	q.askChanges(ctx, account, &all)
-	return all, q.send(ctx, "changes of "+account)
+	q := s.questions(account)
+	q.askChanges(ctx, &all)
+	return all, q.send(ctx)
 }
 
 // Change is the account's change with that id; zero if it isn't stored.
 func (s *Ledger) Change(ctx context.Context, account, id string) (record.Change, error) {
-	return value[record.Change](s.client, s.rdb.HGet(ctx, s.key(keyChanges, account), id), "change "+id)
+	return stored[record.Change](ctx, s.client, keyChanges, account, id)
 }
 
 // askChanges reads an account's changes. Of a damaged one it gives the id, in StateUnreadable.
-func (q *questions) askChanges(ctx context.Context, account string, into *[]record.Change) {
-	key, now := q.key(keyChanges, account), q.clocks.ServiceNow(account)
-	answer, damaged := q.redis.HGetAll(ctx, key), q.redis.HKeys(ctx, q.key(keyDamaged, account))
+func (q *questions) askChanges(ctx context.Context, into *[]record.Change) {
+	key, now := q.key(keyChanges, q.account), q.clocks.ServiceNow(q.account)
+	answer, damaged := q.redis.HGetAll(ctx, key), q.redis.HKeys(ctx, q.key(keyDamaged, q.account))
 	q.read = append(q.read, func() (err error) {
-		of := func(c *record.Change) dated { return dated{id: c.ID, at: c.At, old: endedLongAgo(*c, now)} }
-		all, unread, err := newest(ctx, q.client, answer, "changes of "+account, of, q.key(keyEfficacy, account), key)
+		of := func(c *record.Change) (string, time.Time, bool) { return c.ID, c.At, endedLongAgo(*c, now) }
+		all, unread, err := newest(ctx, q.client, answer, of, q.key(keyEfficacy, q.account), key)
 		for _, name := range damaged.Val() {
 			if id, ok := strings.CutPrefix(name, key+" "); ok && record.IndexChange(all, id) < 0 {
 				unread = append(unread, id)
 			}
 		}
 		for _, id := range unread {
-			all = append(all, record.Change{ID: id, Account: account, State: record.StateUnreadable, Does: "Something unknown"})
+			all = append(all, record.Change{ID: id, Account: q.account, State: record.StateUnreadable, Does: "Something unknown"})
 		}
 		*into = all
 		return err
@@ -120,13 +119,10 @@ func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) 
 	ids, err := s.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: s.key(keyDue, account), ByScore: true, Start: "-inf", Stop: strconv.FormatInt(now.Unix(), 10), Count: 100,
 	}).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read due changes of %s: %w", account, err)
-	}
-	return ids, nil
+	return ids, wrap(err, "read due changes of %s", account)
 }
 
 // Efficacy is what was seen of an account's changes, by their ids.
 func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error) {
-	return values[record.Efficacy](s.client, s.rdb.HGetAll(ctx, s.key(keyEfficacy, account)), "efficacy of "+account)
+	return hash[record.Efficacy](ctx, s.client, keyEfficacy, account)
 }

@@ -75,9 +75,12 @@ func (s *Store) Damaged(ctx context.Context, accounts []string) (names []string)
 	return names
 }
 
-// mend is a hook that sets aside what holds a wrong kind of value, and sends again what failed of it: it has done
-// nothing.
+// mend is a hook that sends again what has done nothing: because a key holds a wrong kind of value, which is set aside,
+// or because a server doesn't know the script.
 type mend struct{ *client }
+
+// mends are how many times a command is: the script that a server is told may find a wrong kind.
+const mends = 2
 
 // DialHook implements redis.Hook.
 func (mend) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -86,7 +89,7 @@ func (mend) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (m mend) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if m.mended(ctx, cmd, err) {
+		for try := 0; try < mends && m.mended(ctx, cmd, err); try++ {
 			err = next(ctx, cmd)
 		}
 		return err
@@ -96,17 +99,20 @@ func (m mend) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements redis.Hook.
 func (m mend) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		var again []redis.Cmder
-		for _, cmd := range cmds {
-			if m.mended(ctx, cmd, cmd.Err()) || len(again) > 0 && cmd.Name() == "wait" { // which waits for what is sent again
-				cmd.SetErr(nil)
-				again = append(again, cmd)
+		err, last := next(ctx, cmds), cmds
+		for range mends {
+			var again []redis.Cmder
+			for _, cmd := range last {
+				if m.mended(ctx, cmd, cmd.Err()) || len(again) > 0 && cmd.Name() == "wait" { // which waits for what is sent again
+					cmd.SetErr(nil)
+					again = append(again, cmd)
+				}
 			}
-		}
-		if len(again) > 0 {
+			if len(again) == 0 {
+				return err
+			}
 			_ = next(ctx, again)
-			err = nil
+			err, last = nil, again
 			for _, cmd := range cmds {
 				err = errors.Join(err, cmd.Err())
 			}
@@ -115,12 +121,17 @@ func (m mend) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	}
 }
 
-// mended reports whether a command failed because of what a key holds, and that is set aside now.
+// mended reports whether a command failed because of what a key holds, and that is set aside now, or because its
+// server doesn't know its script, which is in it now.
 func (m mend) mended(ctx context.Context, cmd redis.Cmder, err error) bool {
+	args, keys := cmd.Args(), []string(nil)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		args[0], args[1] = "eval", sources[args[1].(string)]
+		return true
+	}
 	if err == nil || !strings.Contains(err.Error(), "WRONGTYPE ") {
 		return false
 	}
-	args, keys := cmd.Args(), []string(nil)
 	if n, ok := args[min(2, len(args)-1)].(int); ok && strings.HasPrefix(cmd.Name(), "eval") {
 		args = args[3 : 3+n]
 	}

@@ -18,7 +18,8 @@ const claimFor = 3 * time.Second
 // Draft writes only if nobody wrote since its facts were read. Each of its writes
 // is one step, and fails with ErrChanged where somebody did. One goroutine uses it.
 type Draft struct {
-	store    *client
+	*client
+
 	account  string
 	epoch    string
 	revision string
@@ -28,17 +29,17 @@ type Draft struct {
 // about none. What is written as the draft follows from that. It fails with ErrEmptied, unless unread is set,
 // as long as what Redis lost wasn't rebuilt.
 func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool) (b record.Basis, d *Draft, err error) {
-	q := s.questions()
-	epoch, revision := q.redis.Get(ctx, s.key(keyEpoch, account)), q.redis.Get(ctx, s.key(keyRevision, account)) // before the rest: what is written meanwhile makes it another
-	q.askContext(ctx, account, &b.Context)
-	ask(q, q.redis.Get(ctx, s.key(keyPermission, account)), &b.Loss, "permission loss of "+account)
+	q := s.questions(account)
+	epoch, revision := q.get(keyEpoch), q.get(keyRevision) // before the rest: what is written meanwhile makes it another
+	q.askContext(ctx, &b.Context)
+	ask(q, &b.Loss, keyPermission)
 	var shown record.AttackState
 	if attack != "" {
-		ask(q, q.redis.HGet(ctx, s.key(keyTriage, account), attack), &b.Triage, "triage of "+attack)
-		ask(q, q.redis.HGet(ctx, s.key(keyAttacks, account), attack), &shown, "attack "+attack)
+		ask(q, &b.Triage, keyTriage, attack)
+		ask(q, &shown, keyAttacks, attack)
 	}
-	q.askChanges(ctx, account, &b.Changes)
-	if err := q.send(ctx, "what changes of "+account+" go by"); err != nil {
+	q.askChanges(ctx, &b.Changes)
+	if err := q.send(ctx); err != nil {
 		return record.Basis{}, nil, err
 	}
 	if err = readableEpoch(epoch.Val(), unread); errors.Is(err, ErrDamaged) {
@@ -50,8 +51,7 @@ func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool)
 		return record.Basis{}, nil, err
 	}
 	b.Attack, b.Known, b.Observed = attack, shown.Attack, observation(shown)
-	writes := &Draft{store: s.client, account: account, epoch: epoch.Val(), revision: revision.Val()}
-	return b, writes, nil
+	return b, &Draft{s.client, account, epoch.Val(), revision.Val()}, nil
 }
 
 // readableEpoch refuses the state of another version, and, unless unread is set, that there is none.
@@ -68,20 +68,27 @@ func readableEpoch(epoch string, unread bool) error {
 
 // save carries a batch out if nobody wrote since. If Redis' memory is full it fails: what can't be written down isn't
 // begun.
-func (d *Draft) save(ctx context.Context, b *batch, what string) (n int64, err error) {
+func (d *Draft) save(ctx context.Context, b *batch) error {
 	b.needed = false
 	next := rand.Text()
-	b.do("SET", b.key(keyRevision, d.account), next)
-	only := conditions{unmet: ErrChanged}.and(d.store.key(keyEpoch, d.account), d.epoch).and(d.store.key(keyRevision, d.account), d.revision)
-	if n, err = d.store.save(ctx, only, b, what); err == nil {
+	b.do("SET", keyRevision, next)
+	b.unmet = ErrChanged
+	b.only(b.key(keyEpoch, d.account), d.epoch)
+	b.only(b.key(keyRevision, d.account), d.revision)
+	err := b.save(ctx)
+	if err == nil {
 		d.revision = next
 	}
-	return n, err
+	return err
 }
+
+// batch is an empty one of the draft's account.
+func (d *Draft) batch() *batch { return d.client.batch(d.account) }
 
 // Claim is the right to carry changes out that were claimed together.
 type Claim struct {
-	store   *client
+	*client
+
 	account string
 	lease   *lease
 	stop    func()          // renewing it
@@ -90,19 +97,19 @@ type Claim struct {
 
 // Claim stores changes as begun and claims them, all or none. The context ends when the claim is lost.
 func (d *Draft) Claim(ctx context.Context, all ...record.Change) (held context.Context, c *Claim, err error) {
-	b := d.store.batch()
-	l := newLease(d.store.key(keyClaim, d.account, all[0].ClaimedAs()), claimFor)
-	b.do("SET", l.key, l.token, "PX", claimFor.Milliseconds())
-	b.changes(ctx, d.account, all)
+	b := d.batch()
+	l := newLease(d.key(keyClaim, d.account, all[0].ClaimedAs()), claimFor)
+	b.doAt("SET", l.key, l.token, "PX", claimFor.Milliseconds())
+	b.changes(ctx, all)
 	until := time.Now().Add(claimFor) // from before the request is sent, so that it is never later than Redis' own
-	if _, err := d.save(ctx, &b, "claim"); err != nil {
+	if err := d.save(ctx, b); err != nil {
 		return nil, nil, err
 	}
 	open := map[string]bool{}
 	for _, ch := range all {
 		open[ch.ID] = true
 	}
-	return d.store.claimed(ctx, d.account, l, until, open)
+	return d.claimed(ctx, d.account, l, until, open)
 }
 
 // Resume claims a change that was begun before, with those that were claimed with it. It fails with ErrClaimed
@@ -128,19 +135,19 @@ func (s *Ledger) Resume(ctx context.Context, ch record.Change, unread bool) (hel
 // claimed is a claim that was just taken.
 func (s *client) claimed(ctx context.Context, account string, l *lease, until time.Time, open map[string]bool) (context.Context, *Claim, error) {
 	held := l.begin(ctx, until)
-	return held, &Claim{store: s, account: account, lease: l, stop: s.renewing(held, l), open: open}, nil
+	return held, &Claim{s, account, l, s.renewing(held, l), open}, nil
 }
 
 // SaveChanges stores changes as Draft.SaveChanges does, while the claim is held; it fails with ErrLost when it
 // is not. With the last outcome of its changes the claim ends. A full Redis takes them all the same: what was claimed
 // may have been sent.
 func (c *Claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
-	b := c.store.batch()
+	b := c.batch(c.account)
 	b.needed = true
-	b.changes(ctx, c.account, all)
-	b.announce(events...)
-	b.audit(entry, c.store.audits)
-	b.do("SET", b.key(keyRevision, c.account), rand.Text())
+	b.changes(ctx, all)
+	b.announce(events)
+	b.audit(entry)
+	b.do("SET", keyRevision, rand.Text())
 	open := maps.Clone(c.open)
 	for _, ch := range all {
 		if ch.State != record.StateBegun {
@@ -148,14 +155,14 @@ func (c *Claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, event
 		}
 	}
 	if over(open) {
-		b.do("DEL", c.lease.key) // within the last renewal's time: nothing is sent any more
+		b.doAt("DEL", c.lease.key) // within the last renewal's time: nothing is sent any more
 	}
-	only := c.lease.held()
-	only.unmet = fmt.Errorf("%w: %w", ErrLost, only.unmet)
-	if n, err = c.store.save(ctx, only, &b, "changes"); err == nil {
+	b.onlyHeld(c.lease)
+	b.unmet = fmt.Errorf("%w: %w", ErrLost, b.unmet)
+	if err = b.save(ctx); err == nil {
 		c.open = open
 	}
-	return n, err
+	return b.audited, err
 }
 
 // Release gives the claim up. What is left of its changes anybody may resume.
@@ -164,7 +171,7 @@ func (c *Claim) Release(ctx context.Context) {
 	if over(c.open) {
 		c.lease.end(context.Canceled)
 	} else {
-		c.store.drop(ctx, c.lease)
+		c.drop(ctx, c.lease)
 	}
 }
 

@@ -15,10 +15,7 @@ func (s *Replicas) KnowAccounts(ctx context.Context, accounts []string) error {
 	if len(accounts) == 0 {
 		return nil
 	}
-	if err := s.rdb.SAdd(ctx, s.key(keyAccounts), accounts).Err(); err != nil {
-		return fmt.Errorf("note the accounts: %w", err)
-	}
-	return nil
+	return wrap(s.rdb.SAdd(ctx, s.key(keyAccounts), accounts).Err(), "note the accounts")
 }
 
 // ForgetAccounts takes accounts off those that are known.
@@ -26,10 +23,7 @@ func (s *Replicas) ForgetAccounts(ctx context.Context, accounts []string) error 
 	if len(accounts) == 0 {
 		return nil
 	}
-	if err := s.rdb.SRem(ctx, s.key(keyAccounts), accounts).Err(); err != nil {
-		return fmt.Errorf("forget accounts: %w", err)
-	}
-	return nil
+	return wrap(s.rdb.SRem(ctx, s.key(keyAccounts), accounts).Err(), "forget accounts")
 }
 
 // NotEnded are the known accounts other than those given that have no owner, each with its open changes; nil where
@@ -91,10 +85,7 @@ func (s *Replicas) BeginRestart(ctx context.Context, token string) (may bool, er
 	l := &lease{key: s.key(keyRestart), token: token, length: restartWithin}
 	take := l.take(keyNone(l.key), true)
 	outcome, err := takeLease.Run(ctx, s.rdb, take.keys, take.args...).Text()
-	if err != nil {
-		return false, fmt.Errorf("ask whether another replica restarts: %w", err)
-	}
-	return outcome == leaseTaken, nil
+	return outcome == leaseTaken, wrap(err, "ask whether another replica restarts")
 }
 
 // KeepRestart has the others wait for longer.

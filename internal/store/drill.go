@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
@@ -13,23 +12,19 @@ const drillFor = 30 * time.Minute
 
 // Drill is an account's last drill; the zero Drill when there was none lately.
 func (s *Drills) Drill(ctx context.Context, account string) (record.Drill, error) {
-	return value[record.Drill](s.client, s.rdb.Get(ctx, s.key(keyDrill, account)), "drill of "+account)
+	return stored[record.Drill](ctx, s.client, keyDrill, account)
 }
 
 // SaveDrill replaces the account's last drill.
 func (d *Draft) SaveDrill(ctx context.Context, drill record.Drill, events ...record.Event) error {
-	b := d.store.batch()
-	b.do("SET", b.key(keyDrill, d.account), b.json(drill), "PX", drillFor.Milliseconds())
-	b.announce(events...)
-	_, err := d.save(ctx, &b, "drill of "+d.account)
-	return err
+	b := d.batch()
+	b.do("SET", keyDrill, b.json(drill), "PX", drillFor.Milliseconds())
+	b.announce(events)
+	return d.save(ctx, b)
 }
 
 // Serving is how many replicas beat.
 func (s *Drills) Serving(ctx context.Context) (int, error) {
 	n, err := serving.Run(ctx, s.rdb, []string{s.key(keyBeats)}, deadAfter.Milliseconds()).Int()
-	if err != nil {
-		return 0, fmt.Errorf("count replicas: %w", err)
-	}
-	return n, nil
+	return n, wrap(err, "count replicas")
 }

@@ -16,7 +16,7 @@ func NewEpoch() string { return fmt.Sprint(stateVersion, " ", rand.Text()) }
 // Epoch names an account's state; "" when there is none: it never began, or Redis was emptied. Until Restore no user is
 // notified and nothing is changed.
 func (s *Epochs) Epoch(ctx context.Context, account string) (string, error) {
-	return word(s.rdb.Get(ctx, s.key(keyEpoch, account)), "epoch of "+account)
+	return word(s.rdb.Get(ctx, s.key(keyEpoch, account)))
 }
 
 // Rebuilt is what an account's state begins with. All zero at a first start.
@@ -39,9 +39,10 @@ type Card struct{ Attack, Channel, TS string }
 // Without an epoch the state hasn't begun yet: what is restored is enough to watch the account and to post, and nothing
 // is changed.
 func (s *Epochs) Restore(ctx context.Context, account string, r Rebuilt) (begun bool, err error) {
-	b := s.batch()
-	b.rebuilt(account, r)
-	_, err = s.save(ctx, conditions{}.and(s.key(keyEpoch, account), nothing), &b, "rebuilt state of "+account)
+	b := s.batch(account)
+	b.only(b.key(keyEpoch, account), nothing)
+	b.rebuilt(r)
+	err = b.save(ctx)
 	if errors.Is(err, errUnmet) {
 		return false, nil
 	}
@@ -49,31 +50,31 @@ func (s *Epochs) Restore(ctx context.Context, account string, r Rebuilt) (begun 
 }
 
 // rebuilt writes what was rebuilt.
-func (b *batch) rebuilt(account string, r Rebuilt) {
+func (b *batch) rebuilt(r Rebuilt) {
 	for attackid, shown := range r.Attacks {
-		b.do("HSETNX", b.key(keyAttacks, account), record.AttackID(account, attackid), b.json(shown))
+		b.do("HSETNX", keyAttacks, record.AttackID(b.account, attackid), b.json(shown))
 	}
 	for _, c := range r.Changes {
-		b.do("HSETNX", b.key(keyChanges, account), c.ID, b.json(c))
+		b.do("HSETNX", keyChanges, c.ID, b.json(c))
 		if !c.CheckAt.IsZero() {
-			b.do("ZADD", b.key(keyDue, account), "NX", c.CheckAt.Unix(), c.ID)
+			b.do("ZADD", keyDue, "NX", c.CheckAt.Unix(), c.ID)
 		}
 	}
 	for _, c := range r.Cards {
-		b.do("HSETNX", b.key(keyCards, account), c.Attack, c.Channel+" "+c.TS)
-		b.do("SET", b.key(keyCardAt, account, c.Channel, c.TS), c.Attack, "PX", cardAtFor.Milliseconds())
+		b.do("HSETNX", keyCards, c.Attack, c.Channel+" "+c.TS)
+		b.doAt("SET", b.key(keyCardAt, b.account, c.Channel, c.TS), c.Attack, "PX", cardAtFor.Milliseconds())
 	}
 	if !r.At.IsZero() {
-		b.do("SET", b.key(keyLastGood, account), r.At.UnixMilli(), "NX")
+		b.do("SET", keyLastGood, r.At.UnixMilli(), "NX")
 	}
 	if !r.FirstStart.IsZero() {
-		b.do("SET", b.key(keyFirstStart, account), r.FirstStart.UnixMilli())
+		b.do("SET", keyFirstStart, r.FirstStart.UnixMilli())
 	}
 	for delivery, at := range r.Delivered {
-		b.do("SET", b.key(keyAttempt, account, delivery), at.Message(), "NX", "PX", notifiedFor.Milliseconds())
+		b.doAt("SET", b.key(keyAttempt, b.account, delivery), at.Message(), "NX", "PX", notifiedFor.Milliseconds())
 	}
-	b.announce(r.Events...)
+	b.announce(r.Events)
 	if r.Epoch != "" {
-		b.do("SET", b.key(keyEpoch, account), r.Epoch)
+		b.do("SET", keyEpoch, r.Epoch)
 	}
 }

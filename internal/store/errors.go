@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -22,3 +23,11 @@ const MinVersion = "6.2"
 
 // TooOld reports whether Redis is older than MinVersion, also where a script says so.
 func TooOld(err error) bool { return err != nil && strings.Contains(err.Error(), ErrTooOld.Error()) }
+
+// wrap says of an error what failed; nil stays nil.
+func wrap(err error, what string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), err)
+}

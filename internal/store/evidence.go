@@ -20,7 +20,7 @@ const (
 
 // Evidence is what an attack looked like; ok reports whether anything is stored.
 func (s *Attacks) Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error) {
-	e, err = value[record.Evidence](s.client, s.rdb.Get(ctx, s.key(keyEvidence, account, attack)), "evidence of "+attack)
+	e, err = value[record.Evidence](s.client, s.rdb.Get(ctx, s.key(keyEvidence, account, attack)))
 	return e, !e.First.At.IsZero(), err
 }
 
@@ -47,10 +47,10 @@ func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) 
 		from = strconv.FormatInt(since.UnixMilli(), 10)
 	}
 	var now record.Outage
-	q := s.questions()
+	q := s.questions(account)
 	gaps := q.redis.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key(keyGaps, account), ByScore: true, Start: from, Stop: "+inf"})
-	ask(q, q.redis.Get(ctx, s.key(keyOutage, account)), &now, "outage of "+account)
-	if err := q.send(ctx, "outages of "+account); err != nil {
+	ask(q, &now, keyOutage)
+	if err := q.send(ctx); err != nil {
 		return nil, err
 	}
 	var all []record.Outage

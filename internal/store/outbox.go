@@ -15,25 +15,24 @@ import (
 )
 
 // announce puts events into the outbox.
-func (b *batch) announce(events ...record.Event) {
+func (b *batch) announce(events []record.Event) {
 	for _, n := range events {
 		b.needed = true
-		b.do("HSET", b.key(keyOutbox, n.Account), n.ID, b.json(n))
+		b.do("HSET", keyOutbox, n.ID, b.json(n))
 	}
 }
 
 // Waiting are the events that people have yet to be notified of, in no order.
 func (s *Outbox) Waiting(ctx context.Context, account string) ([]record.Event, error) {
-	all, err := values[record.Event](s.client, s.rdb.HGetAll(ctx, s.key(keyOutbox, account)), "outbox of "+account)
+	all, err := hash[record.Event](ctx, s.client, keyOutbox, account)
 	return slices.Collect(maps.Values(all)), err
 }
 
 // Announce puts an event into the outbox that no poll found.
 func (s *Outbox) Announce(ctx context.Context, n record.Event) error {
-	b := s.batch()
-	b.announce(n)
-	_, err := s.save(ctx, conditions{}, &b, "event of "+n.Account)
-	return err
+	b := s.batch(n.Account)
+	b.announce([]record.Event{n})
+	return b.save(ctx)
 }
 
 // How long the time of the first attempt to post is stored, which is longer than attempts go on; and how long a

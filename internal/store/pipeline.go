@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -20,41 +19,28 @@ func (s *client) pipelined(ctx context.Context, script *redis.Script, calls []ca
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	cmds := make([]*redis.Cmd, len(calls))
-	at := map[redis.UniversalClient][]int{}
+	pipes := map[redis.UniversalClient]redis.Pipeliner{}
 	for i, c := range calls {
 		server, err := s.server(ctx, c.keys[0])
 		if err != nil {
 			cmds[i] = failed(ctx, err)
 			continue
 		}
-		at[server] = append(at[server], i)
+		if pipes[server] == nil {
+			pipes[server] = server.Pipeline()
+		}
+		cmds[i] = script.EvalSha(ctx, pipes[server], c.keys, c.args...)
 	}
 	var all sync.WaitGroup
-	for server, indexes := range at {
-		all.Go(func() { s.pipeline(ctx, server, script, calls, indexes, cmds) })
+	for _, pipe := range pipes {
+		all.Go(func() {
+			if _, err := pipe.Exec(ctx); err != nil {
+				s.moved(ctx)
+			}
+		})
 	}
 	all.Wait()
 	return cmds
-}
-
-// pipeline runs some of the calls on the server that has their keys. It sends the script to one that doesn't know it.
-func (s *client) pipeline(ctx context.Context, server redis.UniversalClient, script *redis.Script, calls []call, indexes []int, cmds []*redis.Cmd) {
-	send := func(run func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) (err error) {
-		p := server.Pipeline()
-		for _, i := range indexes {
-			cmds[i] = run(ctx, p, calls[i].keys, calls[i].args...)
-		}
-		_, err = p.Exec(ctx)
-		return err
-	}
-	err := send(script.EvalSha)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		indexes = slices.DeleteFunc(indexes, func(i int) bool { return cmds[i].Err() == nil })
-		err = send(script.Eval)
-	}
-	if err != nil {
-		s.moved(ctx)
-	}
 }
 
 // failed is the answer to a command that could not be sent.

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,125 +33,135 @@ func asked(answer redis.Cmder) (key, field string) {
 	return key, field
 }
 
-// value is what an answer holds as JSON; zero when there is nothing. what names it in errors.
-func value[T any](s *client, answer *redis.StringCmd, what string) (v T, err error) {
-	text, err := answer.Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return v, nil
-	case err != nil:
-		return v, fmt.Errorf("read %s: %w", what, err)
-	}
+// unread says which command failed with that.
+func unread(answer redis.Cmder, err error) error {
 	key, field := asked(answer)
-	v, _ = decode[T](s, text, key, field)
-	return v, nil
+	return wrap(err, "read %s", strings.TrimSpace(key+" "+field))
+}
+
+// get asks for what a key holds, in that field if it is a hash.
+func get(ctx context.Context, rdb redis.Cmdable, key string, field ...string) *redis.StringCmd {
+	if len(field) > 0 {
+		return rdb.HGet(ctx, key, field[0])
+	}
+	return rdb.Get(ctx, key)
 }
 
 // word is what an answer holds as text; "" when there is nothing.
-func word(answer *redis.StringCmd, what string) (string, error) {
+func word(answer *redis.StringCmd) (string, error) {
 	text, err := answer.Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("read %s: %w", what, err)
+	if errors.Is(err, redis.Nil) {
+		return "", nil
 	}
-	return text, nil
+	return text, unread(answer, err)
+}
+
+// value is what an answer holds as JSON; zero when there is nothing.
+func value[T any](s *client, answer *redis.StringCmd) (v T, err error) {
+	text, err := word(answer)
+	if answer.Err() == nil {
+		key, field := asked(answer)
+		v, _ = decode[T](s, text, key, field)
+	}
+	return v, err
+}
+
+// stored is what an account's key holds as JSON, in that field if it is a hash; zero when there is nothing.
+func stored[T any](ctx context.Context, s *client, pattern, account string, field ...string) (T, error) {
+	return value[T](s, get(ctx, s.rdb, s.key(pattern, account), field...))
 }
 
 // values are what a hash holds as JSON, by field.
-func values[T any](s *client, answer *redis.MapStringStringCmd, what string) (map[string]T, error) {
-	texts, err := answer.Result()
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
-	}
+func values[T any](s *client, answer *redis.MapStringStringCmd) (map[string]T, error) {
 	key, _ := asked(answer)
-	all := make(map[string]T, len(texts))
-	for field, text := range texts {
+	all := make(map[string]T, len(answer.Val()))
+	for field, text := range answer.Val() {
 		if v, ok := decode[T](s, text, key, field); ok {
 			all[field] = v
 		}
 	}
-	return all, nil
+	return all, unread(answer, answer.Err())
 }
 
-// dated is what is listed by its time.
-type dated struct {
-	id  string
-	at  time.Time
-	old bool // it ended so long ago that it can be deleted
-
-	index int // where it is among what was read
+// hash is what an account's hash holds as JSON, by field.
+func hash[T any](ctx context.Context, s *client, pattern, account string) (map[string]T, error) {
+	return values[T](s, s.rdb.HGetAll(ctx, s.key(pattern, account)))
 }
 
-// newest are the values of an account's hash, the newest first. Those that are old are left out, and deleted from the
-// hashes. unread are the fields that can't be read.
-func newest[T any](ctx context.Context, s *client, answer *redis.MapStringStringCmd, what string, of func(*T) dated, hashes ...string) (sorted []T, unread []string, err error) {
-	all, err := values[T](s, answer, what)
+// newest are the values of an account's hash, the newest first, as of says what each is and when it was made. Those
+// that are old are left out, and deleted from the hashes, of which it is the last. unread are the fields that can't be
+// read.
+func newest[T any](
+	ctx context.Context, s *client, answer *redis.MapStringStringCmd, of func(*T) (id string, at time.Time, old bool), hashes ...string,
+) (sorted []T, unread []string, err error) {
+	all, err := values[T](s, answer)
 	if err != nil {
 		return nil, nil, err
 	}
-	for field := range answer.Val() {
-		if _, ok := all[field]; !ok {
-			unread = append(unread, field)
-		}
-	}
 	var old []string
-	dates := make([]dated, 0, len(all))
-	read := make([]T, 0, len(all))
-	for field, v := range all {
-		switch d := of(&v); {
-		case d.id != field: // it is JSON, and something else
-			s.setAside(ctx, hashes[len(hashes)-1:], field, answer.Val()[field])
+	made := map[string]time.Time{}
+	for field, text := range answer.Val() {
+		v, ok := all[field]
+		id, at, ended := of(&v)
+		switch {
+		case !ok:
 			unread = append(unread, field)
-		case d.old:
-			old = append(old, d.id)
+		case id != field: // it is JSON, and something else
+			s.setAside(ctx, hashes[len(hashes)-1:], field, text)
+			unread = append(unread, field)
+		case ended:
+			old = append(old, id)
 		default:
-			d.index = len(read)
-			dates, read = append(dates, d), append(read, v)
+			made[id] = at
 		}
 	}
 	if len(old) > 0 {
-		_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, hash := range hashes {
 				p.HDel(ctx, hash, old...)
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, nil, fmt.Errorf("delete old %s: %w", what, err)
-		}
 	}
-	slices.SortFunc(dates, func(a, b dated) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.id, b.id)) })
-	sorted = make([]T, len(dates))
-	for i, d := range dates {
-		sorted[i] = read[d.index]
+	byAge := func(a, b string) int { return cmp.Or(made[b].Compare(made[a]), cmp.Compare(a, b)) }
+	for _, id := range slices.SortedFunc(maps.Keys(made), byAge) {
+		sorted = append(sorted, all[id])
 	}
-	return sorted, unread, nil
+	return sorted, unread, wrap(err, "delete what is old in %s", hashes)
 }
 
-// questions are asked in one round trip.
+// questions about an account are asked in one round trip.
 type questions struct {
 	*client
 
-	redis redis.Pipeliner // not embedded: its hundreds of methods would be compiled again
-
-	read []func() error // the answers
+	account string
+	redis   redis.Pipeliner // not embedded: its hundreds of methods would be compiled again
+	read    []func() error  // the answers
 }
 
-func (s *client) questions() *questions {
-	return &questions{redis: s.rdb.Pipeline(), client: s}
+func (s *client) questions(account string) *questions {
+	return &questions{client: s, account: account, redis: s.rdb.Pipeline()}
 }
 
-// ask has an answer's JSON be read when it is there.
-func ask[T any](q *questions, answer *redis.StringCmd, into *T, what string) {
+// get asks for what a key of the account holds, in that field if it is a hash.
+func (q *questions) get(pattern string, field ...string) *redis.StringCmd {
+	return get(context.Background(), q.redis, q.key(pattern, q.account), field...)
+}
+
+// ask has the JSON that a key holds, in that field if it is a hash, be read when it is there.
+func ask[T any](q *questions, into *T, pattern string, field ...string) {
+	answer := q.get(pattern, field...)
 	q.read = append(q.read, func() (err error) {
-		*into, err = value[T](q.client, answer, what)
+		*into, err = value[T](q.client, answer)
 		return err
 	})
 }
 
-// askTime has an answer's Unix ms be read when it is there.
-func (q *questions) askTime(answer *redis.StringCmd, into *time.Time, what string) {
+// askTime has the Unix ms that a key holds be read when they are there.
+func (q *questions) askTime(into *time.Time, pattern string) {
+	answer := q.get(pattern)
 	q.read = append(q.read, func() error {
-		text, err := word(answer, what)
+		text, err := word(answer)
 		if text == "" {
 			return err
 		}
@@ -157,7 +169,7 @@ func (q *questions) askTime(answer *redis.StringCmd, into *time.Time, what strin
 		if err != nil { // else it would look as if there never was one
 			key, field := asked(answer)
 			q.setAside(context.Background(), []string{key}, field, text)
-			return fmt.Errorf("read %s: %w", what, ErrDamaged)
+			return unread(answer, ErrDamaged)
 		}
 		*into = time.UnixMilli(ms).UTC()
 		return nil
@@ -165,9 +177,9 @@ func (q *questions) askTime(answer *redis.StringCmd, into *time.Time, what strin
 }
 
 // send asks, and reads the answers.
-func (q *questions) send(ctx context.Context, what string) error {
-	if _, err := q.redis.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "NOSCRIPT") { // of that the script's reader knows
-		return fmt.Errorf("read %s: %w", what, err)
+func (q *questions) send(ctx context.Context) error {
+	if _, err := q.redis.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return fmt.Errorf("read what is stored of %s: %w", q.account, err)
 	}
 	var faults []error
 	for _, read := range q.read {

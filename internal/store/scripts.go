@@ -12,9 +12,12 @@ import (
 //go:embed scripts/*.lua
 var scripts embed.FS
 
+// sources are the texts of all scripts by their hashes, for a Redis that doesn't know one yet.
+var sources = map[string]string{}
+
 var (
 	accept      = newScript("take_new", "accept")
-	aside       = redis.NewScript(lua("kinds", "aside")) // which is there for keys that hold the wrong kind
+	aside       = newLua("kinds", "aside") // which is there for keys that hold the wrong kind
 	beat        = newScript("new_enough", "beat")
 	beginNotify = newScript("begin_notify")
 	dropLease   = newScript("drop_lease")
@@ -38,11 +41,11 @@ var (
 // newScript is a script of these files, in this order. It fails before it has written, if a key holds another kind of
 // value than it should.
 func newScript(files ...string) *redis.Script {
-	return redis.NewScript(lua("kinds", "check_kinds") + lua(files...))
+	return newLua(append([]string{"kinds", "check_kinds"}, files...)...)
 }
 
-// lua is the text of files beside each other.
-func lua(files ...string) string {
+// newLua is the text of files beside each other.
+func newLua(files ...string) *redis.Script {
 	var text strings.Builder
 	for _, name := range files {
 		source, err := scripts.ReadFile("scripts/" + name + ".lua")
@@ -51,5 +54,7 @@ func lua(files ...string) string {
 		}
 		text.Write(source)
 	}
-	return text.String()
+	script := redis.NewScript(text.String())
+	sources[script.Hash()] = text.String()
+	return script
 }

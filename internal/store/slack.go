@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
@@ -14,10 +13,7 @@ import (
 func (s *Pace) PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error) {
 	burst = max(1, burst)
 	ms, err := takeSlot.Run(ctx, s.rdb, []string{s.key(keyPace, channel)}, perSecond, burst, kept(keep, burst)).Int64()
-	if err != nil {
-		return 0, fmt.Errorf("take a post of %s: %w", channel, err)
-	}
-	return time.Duration(ms) * time.Millisecond, nil
+	return time.Duration(ms) * time.Millisecond, wrap(err, "take a post of %s", channel)
 }
 
 // How long who waits for an edit is to ask again, at most, and how late it may: until then others leave it one.
@@ -36,10 +32,7 @@ func (s *Pace) EditSlot(ctx context.Context, perMinute int, turn record.EditTurn
 	keys := []string{s.key(keyEdits), s.key(keyEditsDue), s.key(keyEditsNext)}
 	ms, err := takeEdit.Run(ctx, s.rdb, keys, max(float64(perMinute-atOnce), 0.5)/60, atOnce, kept(turn.Keep, atOnce), turn.Of, turn.Due.UnixMilli(),
 		editAgain.Milliseconds(), editGrace.Milliseconds()).Int64()
-	if err != nil {
-		return 0, fmt.Errorf("take an edit: %w", err)
-	}
-	return time.Duration(ms) * time.Millisecond, nil
+	return time.Duration(ms) * time.Millisecond, wrap(err, "take an edit")
 }
 
 // kept is how many of a bucket are left for others: never all.
@@ -52,18 +45,12 @@ const linkFor = 10 * time.Second
 // together. One that is refused is no longer held.
 func (s *Links) TakeLink(ctx context.Context, id string, most int) (held bool, err error) {
 	n, err := takeLink.Run(ctx, s.rdb, []string{s.key(keyLinks)}, id, most, linkFor.Milliseconds()).Int()
-	if err != nil {
-		return false, fmt.Errorf("take link: %w", err)
-	}
-	return n == 1, nil
+	return n == 1, wrap(err, "take link")
 }
 
 // DropLink gives a link back.
 func (s *Links) DropLink(ctx context.Context, id string) error {
-	if err := s.rdb.ZRem(ctx, s.key(keyLinks), id).Err(); err != nil {
-		return fmt.Errorf("drop link: %w", err)
-	}
-	return nil
+	return wrap(s.rdb.ZRem(ctx, s.key(keyLinks), id).Err(), "drop link")
 }
 
 // peopleFor is how long a mark is stored: longer than what was known before it is used.
@@ -72,13 +59,10 @@ const peopleFor = 10 * time.Minute
 // PeopleMark is a word that changes when what is known of a user, or of another thing of the workspace, is stale; ""
 // when it didn't change lately.
 func (s *People) PeopleMark(ctx context.Context, of string) (string, error) {
-	return word(s.rdb.Get(ctx, s.key(keyPeople, of)), "mark of "+of)
+	return word(s.rdb.Get(ctx, s.key(keyPeople, of)))
 }
 
 // PeopleChanged changes that word, for all replicas.
 func (s *People) PeopleChanged(ctx context.Context, of string) error {
-	if err := s.rdb.Set(ctx, s.key(keyPeople, of), rand.Text(), peopleFor).Err(); err != nil {
-		return fmt.Errorf("mark %s as changed: %w", of, err)
-	}
-	return nil
+	return wrap(s.rdb.Set(ctx, s.key(keyPeople, of), rand.Text(), peopleFor).Err(), "mark %s as changed", of)
 }

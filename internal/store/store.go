@@ -173,10 +173,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 
 // Ping asks Redis to take a write.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := ping.Run(ctx, s.rdb, []string{s.key(keyPing), keyNone(s.key(keyPing))}).Err(); err != nil {
-		return fmt.Errorf("write to redis: %w", err)
-	}
-	return nil
+	return wrap(ping.Run(ctx, s.rdb, []string{s.key(keyPing), keyNone(s.key(keyPing))}).Err(), "write to redis")
 }
 
 // AddHook lets tests see what is sent to Redis, or have it fail.

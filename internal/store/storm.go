@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/wafbot/wafbot/internal/record"
@@ -54,8 +53,5 @@ func (s *Attacks) scan(ctx context.Context, account, pattern string, take func(i
 			take(id, one)
 		}
 	}
-	if err := scan.Err(); err != nil {
-		return fmt.Errorf("find attacks of %s: %w", account, err)
-	}
-	return nil
+	return wrap(scan.Err(), "find attacks of %s", account)
 }

@@ -7,47 +7,49 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// conditions are what keys must hold for a batch to be carried out, and the error if one of them doesn't.
-type conditions struct {
-	keys  []string
-	holds []any
-	unmet error
-}
-
 const nothing = "-"
 
-// and is the conditions with one more.
-func (c conditions) and(key, holds string) conditions {
-	c.keys, c.holds = append(slices.Clip(c.keys), key), append(slices.Clip(c.holds), cmp.Or(holds, nothing))
-	return c
-}
-
-// held is the condition that a lease wasn't lost.
-func (l *lease) held() conditions {
-	return conditions{unmet: leaseLost(l.key)}.and(l.key, l.token)
-}
-
-// batch is commands to be carried out in one step. The first error of making them stays in it: then none is carried
-// out.
+// batch is commands about one account to be carried out in one step. The first error of making them stays in it: then
+// none is carried out.
 type batch struct {
-	keyspace
+	*client
 
-	keys     []string
+	account  string
+	under    []string // keys that must hold something for it to be carried out
+	holds    []any    // what
+	unmet    error    // that one doesn't
+	keys     []string // that the commands touch
 	words    []any
-	commands int
-	needed   bool // also by a Redis whose memory is full: it follows from what was done, or people are to be notified of it
+	commands int   // how many commands it has
+	needed   bool  // also by a Redis whose memory is full: it follows from what was done, or people are to be notified of it
+	audited  int64 // the number of its audit entry, once it is carried out; 0: it has none
 	err      error
 }
 
+// errUnmet says that a condition of a batch doesn't hold that names no error of its own.
+var errUnmet = errors.New("a condition doesn't hold")
+
 // batch is an empty one.
-func (s *client) batch() batch { return batch{keyspace: s.keyspace} }
+func (s *client) batch(account string) *batch {
+	return &batch{client: s, account: account, unmet: errUnmet}
+}
+
+// only has the batch be carried out only if a key holds that; "": if it isn't there.
+func (b *batch) only(key, holds string) {
+	b.under, b.holds = append(b.under, key), append(b.holds, cmp.Or(holds, nothing))
+}
+
+// onlyHeld has it be carried out only if a lease wasn't lost.
+func (b *batch) onlyHeld(l *lease) {
+	b.only(l.key, l.token)
+	b.unmet = leaseLost(l.key)
+}
 
 // touches notes that a command touches a key.
 func (b *batch) touches(key string) {
@@ -56,8 +58,13 @@ func (b *batch) touches(key string) {
 	}
 }
 
-// do adds a command that touches one key.
-func (b *batch) do(command, key string, args ...any) {
+// do adds a command that touches one key of the account.
+func (b *batch) do(command, pattern string, args ...any) {
+	b.doAt(command, b.key(pattern, b.account), args...)
+}
+
+// doAt adds a command that touches that key.
+func (b *batch) doAt(command, key string, args ...any) {
 	b.touches(key)
 	b.commands++
 	b.words = append(append(b.words, 2+len(args), command, key), args...)
@@ -73,49 +80,47 @@ func (b *batch) json(value any) []byte {
 }
 
 // audit adds an audit entry, at most one, and deletes those that are too old; nil: there is none.
-func (b *batch) audit(e *record.AuditEntry, keep time.Duration) {
+func (b *batch) audit(e *record.AuditEntry) {
 	if e == nil {
 		return
 	}
 	oldest := int64(0)
-	if keep > 0 {
-		oldest = max(0, e.At.Add(-keep).UnixMilli())
+	if b.audits > 0 {
+		oldest = max(0, e.At.Add(-b.audits).UnixMilli())
 	}
-	b.do("AUDIT", b.key(keyAudited, e.Account), b.key(keyAudit, e.Account), oldest, b.json(e))
-	b.touches(b.key(keyAudit, e.Account))
+	entries := b.key(keyAudit, b.account)
+	b.do("AUDIT", keyAudited, entries, oldest, b.json(e))
+	b.touches(entries)
 }
 
-// errUnmet says that a condition of a batch doesn't hold that names no error of its own.
-var errUnmet = errors.New("a condition doesn't hold")
-
-// save carries a batch out, if its conditions hold, and gives the number of its audit entry, 0 if there is none; what
-// names the batch in errors.
-func (s *client) save(ctx context.Context, only conditions, b *batch, what string) (n int64, err error) {
-	if err = b.err; err == nil && len(b.words) > 0 {
+// save carries a batch out, if its conditions hold.
+func (b *batch) save(ctx context.Context) error {
+	if len(b.words) == 0 {
+		return nil
+	}
+	err := b.err
+	if err == nil {
 		none := keyNone(b.keys[0])
-		args, keys := append([]any{len(only.keys)}, only.holds...), append(slices.Concat(only.keys, b.keys), none)
+		args := append([]any{len(b.holds)}, b.holds...)
 		if b.needed {
 			args = append(args, 2, "DEL", none)
 		}
-		n, err = s.write(ctx, transact, keys, append(args, b.words...)...).Int64()
+		b.audited, err = b.write(ctx, transact, slices.Concat(b.under, b.keys, []string{none}), append(args, b.words...)...).Int64()
 	}
-	if err == nil && n < 0 {
-		err = cmp.Or(only.unmet, errUnmet)
+	if b.audited < 0 {
+		err = b.unmet
 	}
-	if err != nil {
-		return 0, fmt.Errorf("save %s: %w", what, err)
-	}
-	return n, nil
+	return wrap(err, "save %s", b.keys[0])
 }
 
 // saveAsOwner carries a batch out while this process owns the account.
-func (s *client) saveAsOwner(ctx context.Context, account string, b *batch, what string) error {
-	under, err := s.ownerLease(account)
+func (b *batch) saveAsOwner(ctx context.Context) error {
+	under, err := b.ownerLease(b.account)
 	if err != nil {
-		return fmt.Errorf("save %s: %w", what, err)
+		return fmt.Errorf("save as the owner of %s: %w", b.account, err)
 	}
-	_, err = s.save(ctx, under.held(), b, what)
-	return err
+	b.onlyHeld(under)
+	return b.save(ctx)
 }
 
 // copyTimeout bounds waiting for replicas to have a write.
@@ -132,21 +137,13 @@ func (s *client) write(ctx context.Context, script *redis.Script, keys []string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.callTimeout())
 	defer cancel()
-	cmd := s.writeCopied(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return script.EvalSha(ctx, p, keys, args...) })
-	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-		cmd = s.writeCopied(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return script.Eval(ctx, p, keys, args...) })
-	}
-	return cmd
-}
-
-// writeCopied sends a command and, on the same connection because WAIT counts that connection's writes, WAIT.
-func (s *client) writeCopied(ctx context.Context, keys []string, run func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
 	server, err := s.server(ctx, keys[0])
 	if err != nil {
 		return failed(ctx, err)
 	}
 	p := server.Pipeline()
-	cmd := run(p)
+	cmd := script.EvalSha(ctx, p, keys, args...)
+	// On the same connection, for WAIT counts that connection's writes.
 	copied := p.Do(ctx, "WAIT", s.copies, copyTimeout.Milliseconds())
 	_, err = p.Exec(ctx)
 	switch n, waitErr := copied.Int(); {

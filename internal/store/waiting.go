@@ -32,22 +32,33 @@ type AccountWaiting struct {
 	OldestApproval time.Time // by the service's clock; zero: there is none
 }
 
-// stream is one that is read: how long it is, and its first entry.
-type stream struct {
-	length *redis.IntCmd
-	first  *redis.XMessageSliceCmd
-}
-
-func readStream(ctx context.Context, pipe redis.Pipeliner, key string) stream {
-	return stream{pipe.XLen(ctx, key), pipe.XRangeN(ctx, key, "-", "+", 1)}
-}
-
-// waits is how many entries it has, and since when, on Redis' clock, the first waits.
-func (s stream) waits() (n int, oldest time.Time) {
-	for _, m := range s.first.Val() {
-		oldest = addedAt(m.ID)
+// Waiting reads what waits, also in these accounts, in one round trip to each server of Redis.
+func (s *Store) Waiting(ctx context.Context, accounts []string) (all Waiting, err error) {
+	pipe := s.rdb.Pipeline()
+	lengths, oldest := make([]*redis.IntCmd, len(s.shards)), make([]*redis.XMessageSliceCmd, len(s.shards))
+	for i, in := range s.shards {
+		lengths[i], oldest[i] = pipe.XLen(ctx, in.key(keyStream)), pipe.XRangeN(ctx, in.key(keyStream), "-", "+", 1)
 	}
-	return int(s.length.Val()), oldest
+	lost, requests := map[string]*redis.StringCmd{}, map[string]*redis.MapStringStringCmd{}
+	for _, a := range accounts {
+		lost[a], requests[a] = pipe.Get(ctx, s.key(keyPermission, a)), pipe.HGetAll(ctx, s.key(keyApprovals, a))
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return all, fmt.Errorf("read what waits: %w", err)
+	}
+	for i, length := range lengths {
+		all.Requests.Waiting += int(length.Val())
+		for _, first := range oldest[i].Val() {
+			all.Requests.Oldest = record.Earlier(all.Requests.Oldest, addedAt(first.ID))
+		}
+	}
+	all.Accounts = map[string]AccountWaiting{}
+	for _, a := range accounts {
+		if all.Accounts[a], err = s.waitingIn(lost[a], requests[a]); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }
 
 // addedAt is when an entry of a stream was added, as its id says; zero if that says nothing.
@@ -60,56 +71,18 @@ func addedAt(id string) time.Time {
 	return time.UnixMilli(at).UTC()
 }
 
-// Waiting reads what waits, also in these accounts, in one round trip to each server of Redis.
-func (s *Store) Waiting(ctx context.Context, accounts []string) (all Waiting, err error) {
-	pipe := s.rdb.Pipeline()
-	var work []stream
-	for _, in := range s.shards {
-		work = append(work, readStream(ctx, pipe, in.key(keyStream)))
-	}
-	lost, requests := map[string]*redis.StringCmd{}, map[string]*redis.MapStringStringCmd{}
-	for _, a := range accounts {
-		lost[a], requests[a] = pipe.Get(ctx, s.key(keyPermission, a)), pipe.HGetAll(ctx, s.key(keyApprovals, a))
-	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return all, fmt.Errorf("read what waits: %w", err)
-	}
-	all = Waiting{Accounts: map[string]AccountWaiting{}}
-	all.Requests = backlog(work)
-	for _, a := range accounts {
-		if all.Accounts[a], err = s.waitingIn(a, lost[a], requests[a]); err != nil {
-			return all, err
-		}
-	}
-	return all, nil
-}
-
-// backlog is what waits in streams together.
-func backlog(streams []stream) (w Backlog) {
-	for _, s := range streams {
-		n, oldest := s.waits()
-		w.Waiting += n
-		if n > 0 && (w.Oldest.IsZero() || oldest.Before(w.Oldest)) {
-			w.Oldest = oldest
-		}
-	}
-	return w
-}
-
 // waitingIn is what waits in an account, as it was read.
-func (s *client) waitingIn(account string, lost *redis.StringCmd, requests *redis.MapStringStringCmd) (w AccountWaiting, err error) {
-	loss, err := value[record.PermissionLoss](s, lost, "permission loss of "+account)
+func (s *client) waitingIn(lost *redis.StringCmd, requests *redis.MapStringStringCmd) (w AccountWaiting, err error) {
+	loss, err := value[record.PermissionLoss](s, lost)
 	if err != nil {
 		return w, err
 	}
 	w.PermissionLost = loss.GoesOn()
-	all, err := values[record.ApprovalRequest](s, requests, "requests of "+account)
+	all, err := values[record.ApprovalRequest](s, requests)
 	for _, q := range all {
-		if q.State != record.RequestWaiting {
-			continue
-		}
-		if w.Approvals++; w.OldestApproval.IsZero() || q.At.Before(w.OldestApproval) {
-			w.OldestApproval = q.At
+		if q.State == record.RequestWaiting {
+			w.Approvals++
+			w.OldestApproval = record.Earlier(w.OldestApproval, q.At)
 		}
 	}
 	return w, err

@@ -69,50 +69,83 @@ type Channel string
 
 // New makes a line of strings, times, Clock, Ago, Cell, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
 func New(parts ...any) Text {
-	n := 0
+	n := len(parts)
 	for _, p := range parts {
 		if line, ok := p.(Text); ok {
 			n += len(line)
-		} else {
-			n++
 		}
 	}
-	t := slices.Grow(Text(nil), n)
+	t := make(Text, 0, n)
 	for _, p := range parts {
-		var s Span
-		switch p := p.(type) {
-		case Text:
-			t = append(t, p...)
-			continue
-		case string:
-			s.Text = p
-		case Cell:
-			s = Span{Kind: KindCell, Text: string(p)}
-		case Code:
-			s = Span{Kind: KindCode, Text: string(p)}
-		case Bold:
-			s = Span{Kind: KindBold, Text: string(p)}
-		case User:
-			s = Span{Kind: KindUser, Text: string(p)}
-		case Channel:
-			s = Span{Kind: KindChannel, Text: string(p)}
-		case Link:
-			s = Span{Kind: KindLink, Text: p.Label, URL: p.URL}
-		case time.Time:
-			s = Span{Kind: KindTime, Time: p}
-		case Clock:
-			s = Span{Kind: KindClock, Time: time.Time(p)}
-		case Ago:
-			s = Span{Kind: KindAgo, Time: time.Time(p)}
-		default:
-			s.Text = fmt.Sprint(p)
-		}
-		if s.Text == "" && s.URL == "" && s.Time.IsZero() && s.Kind != KindCell {
-			s = Span{} // nothing is shown of it
-		}
-		t = append(t, s)
+		t = t.with(p)
 	}
 	return t
+}
+
+// Sentence is what wafbot says: each %v stands for a value that New takes, *…* is bold, and `…` is code. It is a
+// constant: what strangers wrote can only be a value, in which nothing is read.
+type Sentence string
+
+// Newf makes a line of a sentence.
+func Newf(s Sentence, values ...any) Text {
+	t := make(Text, 0, 2*len(values)+1)
+	for rest := string(s); rest != ""; {
+		switch i := strings.IndexAny(rest, "%*`"); {
+		case i < 0:
+			return t.with(rest)
+		case i > 0:
+			t, rest = t.with(rest[:i]), rest[i:]
+		case rest[0] == '%':
+			t, values, rest = t.with(values[0]), values[1:], rest[len("%v"):]
+		default:
+			about, after, _ := strings.Cut(rest[1:], rest[:1])
+			n := strings.Count(about, "%v")
+			var shown any = Bold(fmt.Sprintf(about, values[:n]...))
+			if rest[0] == '`' {
+				shown = Code(shown.(Bold))
+			}
+			t, values, rest = t.with(shown), values[n:], after
+		}
+	}
+	return t
+}
+
+// Addf adds a sentence to a line. A copy that was made before stays as it is.
+func (t *Text) Addf(s Sentence, values ...any) { *t = append(slices.Clip(*t), Newf(s, values...)...) }
+
+// with is the line with one more part.
+func (t Text) with(part any) Text {
+	var s Span
+	switch p := part.(type) {
+	case Text:
+		return append(t, p...)
+	case string:
+		s.Text = p
+	case Cell:
+		s = Span{Kind: KindCell, Text: string(p)}
+	case Code:
+		s = Span{Kind: KindCode, Text: string(p)}
+	case Bold:
+		s = Span{Kind: KindBold, Text: string(p)}
+	case User:
+		s = Span{Kind: KindUser, Text: string(p)}
+	case Channel:
+		s = Span{Kind: KindChannel, Text: string(p)}
+	case Link:
+		s = Span{Kind: KindLink, Text: p.Label, URL: p.URL}
+	case time.Time:
+		s = Span{Kind: KindTime, Time: p}
+	case Clock:
+		s = Span{Kind: KindClock, Time: time.Time(p)}
+	case Ago:
+		s = Span{Kind: KindAgo, Time: time.Time(p)}
+	default:
+		s.Text = fmt.Sprint(p)
+	}
+	if s.Text == "" && s.URL == "" && s.Time.IsZero() && s.Kind != KindCell {
+		s = Span{} // nothing is shown of it
+	}
+	return append(t, s)
 }
 
 // Lead is a line that begins in bold with what it is about.

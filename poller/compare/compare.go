@@ -56,8 +56,7 @@ func (o Observation) resumes(last record.AttackState) bool {
 // Event names the kind of event that an observation is, "" if it is none, given the last state of the attack (if it is
 // known). The same observation again is none. suppressed reports that it is none because the attack is muted.
 func Event(last record.AttackState, known bool, o Observation) (kind record.EventKind, suppressed bool) {
-	kind = unmuted(last, known, o)
-	if kind != "" && o.Muted != nil && o.Muted() {
+	if kind = unmuted(last, known, o); kind != "" && o.Muted != nil && o.Muted() {
 		return "", true
 	}
 	return kind, false
@@ -135,10 +134,9 @@ func After(last record.AttackState, o Observation, kind record.EventKind) record
 		return s
 	}
 	s.Stopped = o.Stopped
-	if o.resumes(last) {
+	if s.Notified = true; o.resumes(last) {
 		s.ResumedAt = o.Attack.Last
 	}
-	s.Notified = true
 	if s.Revision == 0 {
 		s.Revision = int(o.At.Unix()) // else an attack that was dropped and comes again would have the events of before
 	}
@@ -175,21 +173,17 @@ func ShowsStops(last record.AttackState, now *record.Stopped, at time.Time) bool
 // Differs reports whether a card with then's figures is stale. Fewer hits, sources or payloads than before are an
 // effect of sampling.
 func Differs(then, now apiclient.Attack) bool {
+	before, _ := then.Answered() // the code of an answer other than an error; 0: none is known
+	after, _ := now.Answered()
 	return rose(then.Hits, now.Hits) || rose(then.SourceCount, now.SourceCount) || rose(then.Payloads, now.Payloads) ||
 		now.Last.After(then.Last) || now.Status() != then.Status() || now.FalsePositive() != then.FalsePositive() || topSource(now) != topSource(then) ||
-		answered(now) != answered(then)
+		after != before
 }
 
 // Turns reports whether newer figures change what the card says first. They must not wait behind those that merely
 // grew.
 func Turns(then, now record.AttackState) bool {
 	return now.Attack.Status() != then.Attack.Status() || now.Attack.FalsePositive() != then.Attack.FalsePositive() || now.Paused != then.Paused
-}
-
-// answered is the code of an answer other than an error; 0: none is known.
-func answered(a apiclient.Attack) int {
-	code, _ := a.Answered()
-	return code
 }
 
 func rose(then, now apiclient.Figure) bool {
@@ -221,10 +215,12 @@ func Worsened(b record.Baseline, a apiclient.Attack) bool {
 	return b.Hits.Known && a.Hits.Known && a.Hits.N >= leastWorse && a.Hits.N/10 >= b.Hits.N
 }
 
+// Mentions reports whether an attack's event mentions people: one of newer figures, or of its end, doesn't.
+func Mentions(kind record.EventKind) bool { return kind != record.Grew && kind != record.WentQuiet }
+
 // Raised is the baseline after an observation, and after its event if kind is set.
 func Raised(b record.Baseline, a apiclient.Attack, kind record.EventKind) record.Baseline {
-	mentions := kind != record.Grew && kind != record.WentQuiet
-	if a.Hits.Known && (mentions || !b.Hits.Known) {
+	if a.Hits.Known && (Mentions(kind) || !b.Hits.Known) {
 		b.Hits = a.Hits
 	}
 	if _, known := a.Status().PassRank(); known {
@@ -273,11 +269,10 @@ func extend(points []record.HitPoint, p record.HitPoint) []record.HitPoint {
 
 // thin leaves out every second point but the first and the last: older hits get coarser, and stay true.
 func thin(points []record.HitPoint) []record.HitPoint {
+	last := points[len(points)-1]
 	var thinned []record.HitPoint
-	for i, p := range points {
-		if i%2 == 0 || i == len(points)-1 {
-			thinned = append(thinned, p)
-		}
+	for pair := range slices.Chunk(points[:len(points)-1], 2) {
+		thinned = append(thinned, pair[0])
 	}
-	return thinned
+	return append(thinned, last)
 }

@@ -7,97 +7,77 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Batch is what one poll found of storms.
+// Batch is what one poll, or a part of it, finds of storms.
 type Batch struct {
+	Config
+
+	At         time.Time // on the service's clock
+	CatchingUp bool      // the poll is the first, or ends a monitoring gap
+	Whole      bool      // it read everything
+	Complete   bool      // it read all that it wanted, without reaching a limit
+
+	Storms    map[string]record.AttackState // by id: all that are stored, and those that begin
 	Arrivals  Arrivals                      // of the last while, those of this poll included
-	Begun     map[string]record.AttackState // storms that begin, by id
-	Joined    map[string][]string           // ids of attacks that are grouped now, by storm
-	Over      map[string]bool               // storms to which more attacks came than the limit
 	Incidents int                           // that came
-	CheckAt   map[string]time.Time          // when to look at a storm again; zero: not before something changes
+	Joined    map[string]int                // how many attacks are grouped now, by storm
+	Over      map[string]bool               // storms to which more attacks came than the limit
 }
 
-// NewBatch is a Batch that holds nothing.
-func NewBatch() Batch {
-	return Batch{Begun: map[string]record.AttackState{}, Joined: map[string][]string{}, Over: map[string]bool{}, CheckAt: map[string]time.Time{}}
-}
+// Arrivals are the new attacks of the last while, by poll and channel. Incidents of the last poll are under no channel:
+// a storm counts incidents from its first poll on.
+type Arrivals []arrival
 
-// Arrivals are the new attacks of the last while, by channel, and the new incidents of the last poll.
-type Arrivals struct {
-	attacks   map[string][]arrival
-	incidents arrival // of the last poll alone: a storm counts incidents from its first poll on
-}
-
-// arrival is how many came in one poll.
 type arrival struct {
-	at time.Time // on the service's clock
-	n  int
+	at      time.Time // on the service's clock
+	channel string
+	n       int
 }
 
 // Add is the arrivals after a poll, without what came longer ago than the limit counts. A poll may be added in parts.
-func (a Arrivals) Add(at time.Time, incidents int, attacks map[string]int, cfg Config) Arrivals {
-	next := Arrivals{attacks: map[string][]arrival{}, incidents: arrival{at, incidents}}
-	if a.incidents.at.Equal(at) { // the poll's first page was added before
-		next.incidents.n += a.incidents.n
-	}
-	for channel, came := range a.attacks {
-		next.attacks[channel] = add(came, at, attacks[channel], cfg.In)
-	}
-	for channel, n := range attacks {
-		if _, known := a.attacks[channel]; !known && cfg.Over > 0 {
-			next.attacks[channel] = add(nil, at, n, cfg.In)
-		}
+func (a Arrivals) Add(at time.Time, came map[string]int, within time.Duration) Arrivals {
+	next := slices.DeleteFunc(slices.Clone(a), func(one arrival) bool {
+		return one.at.Before(at) && (one.channel == "" || at.Sub(one.at) >= within)
+	})
+	for channel, n := range came {
+		next = append(next, arrival{at, channel, n})
 	}
 	return next
 }
 
-// Attacks is how many came to a channel.
-func (a Arrivals) Attacks(channel string) (n int) {
-	for _, one := range a.attacks[channel] {
-		n += one.n
+// To is how many came to a channel.
+func (a Arrivals) To(channel string) (n int) {
+	for _, one := range a {
+		if one.channel == channel {
+			n += one.n
+		}
 	}
 	return n
 }
 
-// Incidents is how many came in the last poll.
-func (a Arrivals) Incidents() int { return a.incidents.n }
-
-func add(came []arrival, at time.Time, n int, within time.Duration) []arrival {
-	lately := slices.DeleteFunc(slices.Clone(came), func(a arrival) bool { return at.Sub(a.at) >= within })
-	if n == 0 {
-		return lately
+// Group groups the attacks that came new to a channel, if a storm goes on there or begins with them. It returns the
+// storm's id; "" if each attack gets a card of its own. All but Joined and Over must be set.
+func (b *Batch) Group(channel string, n int) (id string) {
+	came := b.Arrivals.To(channel)
+	over := came > b.Config.Over
+	for one, s := range b.Storms { // the newest, if there are several
+		if s.Channel == channel && Active(s, b.At) && (id == "" || s.Storm.Began.After(b.Storms[id].Storm.Began)) {
+			id = one
+		}
 	}
-	return append(lately, arrival{at, n})
-}
-
-// Poll is what grouping needs to know of a poll.
-type Poll struct {
-	Config     Config
-	At         time.Time                     // on the service's clock
-	CatchingUp bool                          // it is the first, or ends a monitoring gap
-	Storms     map[string]record.AttackState // all that are stored, by id
-}
-
-// Group groups the attacks that came new to a channel, if a storm goes on there or begins with them. It returns the storm's id; "" if each attack
-// gets a card of its own. Arrivals and Incidents must be set.
-func (b *Batch) Group(p Poll, channel string, events []record.Event) string {
-	came := b.Arrivals.Attacks(channel)
-	over := came > p.Config.Over
-	id, active := In(p.Storms, channel, p.At)
 	switch {
-	case !active && !over:
+	case id == "" && !over:
 		return ""
-	case !active:
-		id = ID(channel, p.At)
-		b.Begun[id] = record.AttackState{Channel: channel, Storm: &record.Storm{
-			Over: p.Config.Over, In: p.Config.In, EndsAfter: p.Config.EndsAfter, Began: p.At, Exceeded: p.At,
-			CaughtUp: p.CatchingUp, Before: came - len(events), Incidents: b.Arrivals.Incidents() - b.Incidents,
+	case id == "":
+		id = ID(channel, b.At)
+		begun := record.AttackState{Channel: channel, Storm: &record.Storm{
+			Over: b.Config.Over, In: b.In, EndsAfter: b.EndsAfter, Began: b.At, Exceeded: b.At,
+			CaughtUp: b.CatchingUp, Before: came - n, Incidents: b.Arrivals.To("") - b.Incidents,
 		}}
+		begun.Attack.ID = id
+		b.Storms[id] = begun
 	}
 	b.Over[id] = over
-	for _, e := range events {
-		b.Joined[id] = append(b.Joined[id], e.Attack().ID)
-	}
+	b.Joined[id] += n
 	return id
 }
 

@@ -1,65 +1,47 @@
 package storm
 
 import (
-	"time"
-
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller/compare"
 )
 
-// Progress is what a poll found that moves a storm's times and figures.
-type Progress struct {
-	Poll
-	Incidents int  // that came in the poll
-	Joined    int  // attacks that the storm groups since the poll, as far as it has read
-	Over      bool // more attacks came than the limit
-	Whole     bool // the poll read everything
-	Complete  bool // the poll read all that it wanted, without reaching a limit
-}
-
 // Advance brings the storm's times, and the incidents beside it, up to a poll.
-func (t *Tally) Advance(last record.AttackState, p Progress) {
-	s := &t.Storm
+func (t *Tally) Advance(b *Batch) {
+	s, last, id := &t.Storm, t.last, t.last.Attack.ID
 	if last.Rebuilt {
-		s.Over, s.In, s.EndsAfter = p.Config.Over, p.Config.In, p.Config.EndsAfter
+		s.Over, s.In, s.EndsAfter = b.Config.Over, b.In, b.EndsAfter
 	}
-	if !last.Notified || Active(last, p.At) {
-		s.Incidents += p.Incidents
+	if !last.Notified || Active(last, t.at) {
+		s.Incidents += b.Incidents
 	}
-	if p.Over {
-		s.Exceeded = p.At
+	if b.Over[id] {
+		s.Exceeded = t.at
 	}
 	switch {
-	case p.Joined > 0:
+	case b.Joined[id] > 0:
 		s.Steady = 0
-	case p.Complete && s.Steady < record.SteadyPolls && p.At.After(last.ObservedAt): // else this poll has told of the storm on an earlier page
+	case b.Complete && s.Steady < record.SteadyPolls && t.at.After(last.ObservedAt): // else this poll has told of the storm on an earlier page
 		s.Steady++
 	}
 	end := s.Exceeded.Add(s.EndsAfter)
 	switch {
-	case !s.Ended.IsZero() || p.At.Before(end) || last.Rebuilt && !p.Whole:
+	case !s.Ended.IsZero() || t.at.Before(end) || last.Rebuilt && !b.Whole:
 	case s.Exceeded.IsZero():
-		s.Ended = p.At // it was rebuilt from its card, and too little goes on for a storm
+		s.Ended = t.at // it was rebuilt from its card, and too little goes on for a storm
 	default:
 		s.Ended = end
 	}
 }
 
-// Closed is a storm that was rebuilt from its card and of whose attacks none goes on. Its card stays as it is.
-func Closed(last record.AttackState, at time.Time) record.AttackState {
-	over := *last.Storm
-	over.Ended, last.Storm = at, &over
-	return last
-}
-
 // Event names the kind of event that a storm is, if it is one. Unlike an attack's, its card doesn't wait for its minute when the number of attacks
 // on it is wrong.
-func (t Tally) Event(last record.AttackState, at time.Time) (record.EventKind, bool) {
-	aged := at.Sub(last.ObservedAt) >= compare.RedrawAfter
+func (t Tally) Event() (record.EventKind, bool) {
+	last := t.last
+	aged := t.at.Sub(last.ObservedAt) >= compare.RedrawAfter
 	switch {
 	case !last.Notified:
 		return record.NewAttack, true
-	case compare.Worsened(last.Baseline, t.cardless) && at.After(last.ObservedAt): // the other pages of the same poll don't make it worse
+	case compare.Worsened(last.Baseline, t.cardless) && t.at.After(last.ObservedAt): // the other pages of the same poll don't make it worse
 		return record.Worsened, true
 	case last.Quiet && t.ongoing > 0:
 		return record.Resumed, true
@@ -76,17 +58,17 @@ func (t Tally) Event(last record.AttackState, at time.Time) (record.EventKind, b
 func (t Tally) Kept() *record.Storm { return new(t.Storm) }
 
 // After is the storm's state after an event; whole reports whether the poll read everything.
-func (t Tally) After(last record.AttackState, at time.Time, whole bool, kind record.EventKind) record.AttackState {
-	s := last
-	s.Attack, s.Storm, s.ObservedAt, s.Rebuilt, s.Notified, s.Quiet = t.Attack, t.Kept(), at, last.Rebuilt && !whole, true, t.ongoing == 0
+func (t Tally) After(whole bool, kind record.EventKind) record.AttackState {
+	s := t.last
+	s.Attack, s.Storm, s.ObservedAt, s.Rebuilt, s.Notified, s.Quiet = t.Attack, t.Kept(), t.at, s.Rebuilt && !whole, true, t.ongoing == 0
 	s.Revision++
-	if at.Equal(last.ObservedAt) {
+	if t.at.Equal(t.last.ObservedAt) {
 		kind = record.NewAttack
 	}
-	s.Baseline = compare.Raised(last.Baseline, t.cardless, kind)
-	before, _ := last.Baseline.Status.PassRank()
+	s.Baseline = compare.Raised(s.Baseline, t.cardless, kind)
+	before, _ := t.last.Baseline.Status.PassRank()
 	if now, known := s.Baseline.Status.PassRank(); known && now < before {
-		s.Baseline.Status = last.Baseline.Status // worse is what gets through for the first time
+		s.Baseline.Status = t.last.Baseline.Status // worse is what gets through for the first time
 	}
 	return s
 }

@@ -42,13 +42,3 @@ func Active(s record.AttackState, at time.Time) bool {
 	}
 	return at.Before(s.Storm.Exceeded.Add(s.Storm.EndsAfter))
 }
-
-// In is the storm that groups what comes to a channel now, the newest if there are several; false if there is none.
-func In(storms map[string]record.AttackState, channel string, at time.Time) (id string, ok bool) {
-	for one, s := range storms {
-		if s.Channel == channel && Active(s, at) && (!ok || s.Storm.Began.After(storms[id].Storm.Began)) {
-			id, ok = one, true
-		}
-	}
-	return id, ok
-}

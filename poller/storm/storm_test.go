@@ -1,7 +1,7 @@
 package storm_test
 
 import (
-	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -17,14 +17,6 @@ var (
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	cfg  = storm.Config{Storm: config.Storm{Over: 3, In: time.Minute}, EndsAfter: 10 * time.Minute}
 )
-
-// events are those of new attacks.
-func events(n int) (all []record.Event) {
-	for i := range n {
-		all = append(all, record.Event{Payload: record.AttackChanged{Attack: apiclient.Attack{ID: fmt.Sprint("x:", i)}}})
-	}
-	return all
-}
 
 func TestGroup(t *testing.T) {
 	t.Parallel()
@@ -43,17 +35,20 @@ func TestGroup(t *testing.T) {
 		"one in another channel's storm":  {come: 1, storms: map[string]record.AttackState{"s1": {Channel: "C2", Storm: active.Storm}}},
 	} {
 		at := noon.Add(tt.after)
-		b := storm.NewBatch()
-		b.Arrivals = storm.Arrivals{}.Add(at.Add(-30*time.Second), 0, map[string]int{"C1": tt.before}, cfg).Add(at, 0, map[string]int{"C1": tt.come}, cfg)
-		id := b.Group(storm.Poll{Config: cfg, At: at, Storms: tt.storms}, "C1", events(tt.come))
+		b := storm.Batch{
+			Config: cfg, At: at, Storms: map[string]record.AttackState{}, Joined: map[string]int{}, Over: map[string]bool{},
+			Arrivals: storm.Arrivals{}.Add(at.Add(-30*time.Second), map[string]int{"C1": tt.before}, cfg.In).Add(at, map[string]int{"C1": tt.come}, cfg.In),
+		}
+		maps.Copy(b.Storms, tt.storms)
+		id := b.Group("C1", tt.come)
 		require.Equal(t, tt.want, id, name)
 		if id == "" {
 			require.Empty(t, b.Joined, name)
 			continue
 		}
-		require.Len(t, b.Joined[id], tt.come, name)
+		require.Equal(t, tt.come, b.Joined[id], name)
 		if tt.storms == nil {
-			require.Equal(t, tt.before, b.Begun[id].Storm.Before, name)
+			require.Equal(t, tt.before, b.Storms[id].Storm.Before, name)
 		}
 	}
 }
@@ -62,12 +57,12 @@ func TestGroup(t *testing.T) {
 // each.
 func TestArrivals(t *testing.T) {
 	t.Parallel()
-	a := storm.Arrivals{}.Add(noon, 1, map[string]int{"C1": 2}, cfg).Add(noon, 2, map[string]int{"C1": 1}, cfg)
-	require.Equal(t, 3, a.Attacks("C1"))
-	require.Equal(t, 3, a.Incidents())
-	a = a.Add(noon.Add(time.Minute), 0, nil, cfg)
-	require.Zero(t, a.Attacks("C1"))
-	require.Zero(t, a.Incidents())
+	a := storm.Arrivals{}.Add(noon, map[string]int{"": 1, "C1": 2}, cfg.In).Add(noon, map[string]int{"": 2, "C1": 1}, cfg.In)
+	require.Equal(t, 3, a.To("C1"))
+	require.Equal(t, 3, a.To(""))
+	a = a.Add(noon.Add(time.Minute), nil, cfg.In)
+	require.Zero(t, a.To("C1"))
+	require.Zero(t, a.To(""))
 }
 
 // An attack that is grouped gets no card: no people are mentioned or paged about it, and its revision doesn't count the
@@ -117,11 +112,11 @@ func TestSum(t *testing.T) {
 	require.EqualValues(t, 60, got.Storm.Hits)
 	require.Equal(t, "POST shop.example.com/login", got.Storm.Place)
 	require.Empty(t, got.Storm.Unblocked, "what gets through has a card of its own")
-	kind, event := got.Event(last, noon)
+	kind, event := got.Event()
 	require.True(t, event)
 	require.Equal(t, record.NewAttack, kind)
-	next := got.After(last, noon, true, kind)
+	next := got.After(true, kind)
 	require.Equal(t, 1, next.Revision)
-	_, event = storm.Sum(next, []storm.Member{own, member("x:0", "blocked", 10), trying}, noon.Add(time.Second)).Event(next, noon.Add(time.Second))
+	_, event = storm.Sum(next, []storm.Member{own, member("x:0", "blocked", 10), trying}, noon.Add(time.Second)).Event()
 	require.False(t, event, "the same again")
 }

@@ -27,13 +27,16 @@ type Tally struct {
 	Storm  record.Storm     // likewise
 	Routes map[int]bool     // of the attacks without a card of their own
 
+	last record.AttackState // as the storm was decided about last
+	at   time.Time          // on the service's clock
+
 	cardless apiclient.Attack // hits, status and last hit of those without a card of their own: the other cards say when theirs get worse
 	ongoing  int              // of these, those that go on
 
-	sources  map[netip.Addr]*apiclient.Source // all that are listed, with their hits together
-	unlisted bool                             // there may be others: the service doesn't list all of each attack
-	top      map[netip.Addr]int               // how many attacks each is the busiest source of
-	places   map[string]int                   // how many attacks go there
+	sources  map[netip.Addr]*record.StormSource // all that are listed
+	unlisted bool                               // there may be others: the service doesn't list all of each attack
+	top      map[netip.Addr]int                 // how many attacks each is the busiest source of
+	places   map[string]int                     // how many attacks go there
 }
 
 // Member is an attack that a storm groups, as it was last read.
@@ -50,16 +53,17 @@ func (m Member) passes(at time.Time) bool {
 	return !m.Attack.FalsePositive() && m.Attack.Status() != apiclient.StatusBlocked && !m.Quiet && !m.OnlyTrying && at.Sub(m.Attack.Last) < m.Window
 }
 
-// Sum puts a storm's attacks together. Of a storm that is over and quiet, or has lost its last attack, only changes who has a card: an attack that
-// gets hits again gets a card, or belongs to another storm.
+// Sum puts a storm's attacks together. Of a storm that is over and quiet, or has lost its last attack, only changes who
+// has a card: an attack that gets hits again gets a card, or belongs to another storm.
 func Sum(last record.AttackState, members []Member, at time.Time) Tally {
-	t := Tally{Routes: map[int]bool{}, sources: map[netip.Addr]*apiclient.Source{}, top: map[netip.Addr]int{}, places: map[string]int{}, Storm: *last.Storm}
+	t := Tally{last: last, at: at, Routes: map[int]bool{}, top: map[netip.Addr]int{}, places: map[string]int{}, Storm: *last.Storm}
 	s := &t.Storm
 	s.Grouped, s.OwnCards, s.Ongoing, s.StillTrying, s.FalsePositives = 0, 0, 0, 0, 0
 	s.Status, s.Types, s.Apps, s.Sources = map[apiclient.Status]int{}, map[string]int{}, map[int64]int{}, map[netip.Addr]int{}
 	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.Attack.ID, b.Attack.ID) })
-	for i, m := range members {
-		t.addMember(m, i == 0)
+	t.addCommon(members)
+	for _, m := range members {
+		t.add(m)
 	}
 	left := len(members) == 0 && !last.Rebuilt && !Active(last, at) // for the next storm
 	if left || !last.Storm.Ended.IsZero() && last.Quiet {
@@ -71,23 +75,51 @@ func Sum(last record.AttackState, members []Member, at time.Time) Tally {
 		return t
 	}
 	s.Grouped = max(s.Grouped, last.Storm.Grouped) // one that is no longer stored, or belongs to a later storm, was grouped all the same
+	t.sources = sourcesOf(slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Attack.FalsePositive() }))
+	for ip, source := range t.sources {
+		s.Sources[ip] = source.In
+	}
 	t.findCause()
-	t.findUnblocked(members, at)
-	t.finish(last.Attack.ID)
+	t.findUnblocked(members)
+	t.finish()
 	return t
 }
 
-// addMember counts an attack of the storm.
-func (t *Tally) addMember(m Member, first bool) {
-	s := &t.Storm
+// addCommon takes in what the storm's attack can only show if all attacks share it.
+func (t *Tally) addCommon(members []Member) {
+	all := &t.Attack
+	for i, m := range members {
+		a := m.Attack
+		if i == 0 {
+			all.ClientID, all.App, all.Domain, all.Method, all.Type, all.Path = a.ClientID, a.App, a.Domain, a.Method, a.Type, a.Path
+		}
+		shared(&all.App, a.App, apiclient.Figure{})
+		shared(&all.Domain, a.Domain, "")
+		shared(&all.Method, a.Method, "")
+		shared(&all.Type, a.Type, "")
+		shared(&all.Path, a.Path, apiclient.SeveralPaths)
+		if !a.First.IsZero() {
+			all.First = record.Earlier(all.First, a.First)
+		}
+	}
+}
+
+func shared[T comparable](all *T, one, otherwise T) {
+	if *all != one {
+		*all = otherwise
+	}
+}
+
+// add counts an attack of the storm.
+func (t *Tally) add(m Member) {
+	s, a := &t.Storm, m.Attack
 	if s.Grouped++; m.OwnCard {
 		s.OwnCards++
 	}
-	if t.addCommon(m.Attack, first); m.Attack.FalsePositive() {
+	if a.FalsePositive() {
 		s.FalsePositives++
 		return
 	}
-	t.add(m.Attack)
 	switch {
 	case m.Quiet:
 	case m.OnlyTrying:
@@ -95,75 +127,30 @@ func (t *Tally) addMember(m Member, first bool) {
 	default:
 		s.Ongoing++
 	}
+	join(&t.Attack, a)
 	if m.AttackState.Grouped() {
-		t.addCardless(*m.AttackState)
-		s.Severity = record.Worst(s.Severity, record.SeverityOf(m.Attack))
+		if join(&t.cardless, a); !m.Quiet {
+			t.ongoing++
+		}
+		s.Severity = record.Worst(s.Severity, record.SeverityOf(a))
 		t.Routes[m.Route] = true
 	}
-}
-
-// addCommon takes in what the storm's attack can only show if all attacks share it.
-func (t *Tally) addCommon(a apiclient.Attack, first bool) {
-	all := &t.Attack
-	if first {
-		all.ClientID, all.App, all.Domain, all.Method, all.Type, all.Path, all.First = a.ClientID, a.App, a.Domain, a.Method, a.Type, a.Path, a.First
-		return
-	}
-	if a.App != all.App {
-		all.App = apiclient.Figure{}
-	}
-	for shared, one := range map[*string]string{&all.Domain: a.Domain, &all.Method: a.Method, &all.Type: a.Type} {
-		if *shared != one {
-			*shared = ""
-		}
-	}
-	if a.Path != all.Path {
-		all.Path = apiclient.SeveralPaths
-	}
-	if !a.First.IsZero() && (all.First.IsZero() || a.First.Before(all.First)) {
-		all.First = a.First
-	}
-}
-
-// add counts an attack.
-func (t *Tally) add(a apiclient.Attack) {
-	s := &t.Storm
 	status := a.Status()
 	s.Status[status]++
 	s.Types[brief(a.Type)]++
 	if a.App.Known {
 		s.Apps[a.App.N]++
 	}
-	if status != apiclient.StatusBlocked && a.Last.After(s.LastThrough) {
-		s.LastThrough = a.Last
+	if status != apiclient.StatusBlocked {
+		s.LastThrough = record.Later(s.LastThrough, a.Last)
 	}
-	join(&t.Attack, a)
 	if a.Path != "" && a.Path != apiclient.SeveralPaths {
 		t.places[brief(strings.TrimSpace(a.Method+" "+a.Domain+a.Path))]++
 	}
-	var top apiclient.Source
-	for _, source := range a.Sources {
-		if s.Sources[source.IP]++; t.sources[source.IP] == nil {
-			t.sources[source.IP] = &apiclient.Source{IP: source.IP, Country: source.Country}
-		}
-		all := t.sources[source.IP]
-		all.Hits = plus(all.Hits, source.Hits)
-		if !top.IP.IsValid() || source.Hits.N > top.Hits.N {
-			top = source
-		}
-	}
-	if top.IP.IsValid() {
-		t.top[top.IP]++
+	if len(a.Sources) > 0 {
+		t.top[slices.MaxFunc(a.Sources, func(x, y apiclient.Source) int { return cmp.Compare(x.Hits.N, y.Hits.N) }).IP]++
 	}
 	t.unlisted = t.unlisted || !a.SourceCount.Known || a.SourceCount.N > int64(len(a.Sources))
-}
-
-// addCardless counts an attack that shows only in the storm's card.
-func (t *Tally) addCardless(m record.AttackState) {
-	join(&t.cardless, m.Attack)
-	if !m.Quiet {
-		t.ongoing++
-	}
 }
 
 // join adds an attack's hits, takes its status over if that is worse, and its last hit if that is later.
@@ -175,9 +162,7 @@ func join(all *apiclient.Attack, a apiclient.Attack) {
 		all.BlockStatus = a.BlockStatus
 	}
 	all.Hits = plus(all.Hits, a.Hits)
-	if a.Last.After(all.Last) {
-		all.Last = a.Last
-	}
+	all.Last = record.Later(all.Last, a.Last)
 }
 
 // badness ranks a status for people: an unknown one may be anything.
@@ -203,29 +188,31 @@ func brief(text string) string { return apiclient.Attack{Path: text}.Brief().Pat
 func (t *Tally) findCause() {
 	s, half := &t.Storm, (t.Storm.Grouped+1)/2
 	s.Source, s.Country, s.SharedBy, s.Place = netip.Addr{}, "", 0, ""
-	if source := most(t.top, netip.Addr.Compare, 1); len(source) > 0 && t.top[source[0]] >= half {
-		s.Source, s.SharedBy = source[0], s.Sources[source[0]]
-		s.Country = brief(t.sources[s.Source].Country)
-		return
+	for source, n := range keep(t.top, netip.Addr.Compare, 1) {
+		if n >= half {
+			s.Source, s.SharedBy, s.Country = source, s.Sources[source], brief(t.sources[source].Country)
+			return
+		}
 	}
-	if place := most(t.places, strings.Compare, 1); len(place) > 0 && t.places[place[0]] >= half {
-		s.Place, s.SharedBy = place[0], t.places[place[0]]
+	for place, n := range keep(t.places, strings.Compare, 1) {
+		if n >= half {
+			s.Place, s.SharedBy = place, n
+		}
 	}
 }
 
-// findUnblocked finds what gets through now, and the sources behind that. Those with a card of their own are counted, and not listed.
-func (t *Tally) findUnblocked(members []Member, at time.Time) {
+// findUnblocked finds what gets through now, and the sources behind that. Those with a card of their own are counted,
+// and not listed.
+func (t *Tally) findUnblocked(members []Member) {
 	s := &t.Storm
-	all := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return !m.passes(at) })
-	unknown := func(m Member) bool { return m.Attack.Status() == apiclient.StatusUnknown }
-	if !slices.ContainsFunc(all, func(m Member) bool { return !unknown(m) }) {
-		unknown = func(Member) bool { return false }
-	}
-	all = slices.DeleteFunc(all, unknown)
-	s.Through, s.Unblocked, s.UnblockedCount = map[apiclient.Status]int{}, nil, 0
+	all := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return !m.passes(t.at) })
 	slices.SortStableFunc(all, func(x, y Member) int {
 		return cmp.Or(badness(y.Attack.Status())-badness(x.Attack.Status()), cmp.Compare(y.Attack.Hits.N, x.Attack.Hits.N))
 	})
+	if i := slices.IndexFunc(all, func(m Member) bool { return m.Attack.Status() == apiclient.StatusUnknown }); i > 0 {
+		all = all[:i] // they come last
+	}
+	s.Through, s.Unblocked, s.UnblockedCount, s.Behind = map[apiclient.Status]int{}, nil, 0, nil
 	for _, m := range all {
 		if s.Through[m.Attack.Status()]++; !m.AttackState.Grouped() {
 			continue
@@ -234,47 +221,44 @@ func (t *Tally) findUnblocked(members []Member, at time.Time) {
 			s.Unblocked = append(s.Unblocked, m.Attack.Brief())
 		}
 	}
-	s.Behind = t.busiest(all)
+	for _, source := range first(maps.Values(sourcesOf(all)), maxBehind, byHits) {
+		source.Country, source.InAll = brief(source.Country), s.Sources[source.IP]
+		s.Behind = append(s.Behind, *source)
+	}
 }
 
-// busiest are the sources that most hits of the attacks came from.
-func (t *Tally) busiest(attacks []Member) []record.StormSource {
+// sourcesOf are the sources of attacks, with their hits together and in how many of them each is.
+func sourcesOf(attacks []Member) map[netip.Addr]*record.StormSource {
 	found := map[netip.Addr]*record.StormSource{}
 	for _, m := range attacks {
 		for _, source := range m.Attack.Sources {
 			one := found[source.IP]
 			if one == nil {
-				one = &record.StormSource{Source: apiclient.Source{IP: source.IP, Country: brief(source.Country)}, InAll: t.Storm.Sources[source.IP]}
+				one = &record.StormSource{Source: apiclient.Source{IP: source.IP, Country: source.Country}}
 				found[source.IP] = one
 			}
 			one.Hits = plus(one.Hits, source.Hits)
 			one.In++
 		}
 	}
-	var busiest []record.StormSource
-	for _, one := range found {
-		busiest = append(busiest, *one)
-	}
-	slices.SortFunc(busiest, func(x, y record.StormSource) int {
-		return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), y.In-x.In, x.IP.Compare(y.IP))
-	})
-	return slices.Clone(busiest[:min(maxBehind, len(busiest))])
+	return found
+}
+
+// byHits puts the busiest source first.
+func byHits(x, y *record.StormSource) int {
+	return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), y.In-x.In, x.IP.Compare(y.IP))
 }
 
 // finish makes the storm's attack of what was counted, and leaves out what is too much to keep.
-func (t *Tally) finish(id string) {
+func (t *Tally) finish() {
 	a, s := &t.Attack, &t.Storm
-	if a.ID = id; s.Hits > a.Hits.N { // sampling, or an attack that is no longer stored
+	if a.ID = t.last.Attack.ID; s.Hits > a.Hits.N { // sampling, or an attack that is no longer stored
 		a.Hits = apiclient.Known(s.Hits)
 	}
 	s.Hits = a.Hits.N
-	if !t.cardless.Last.IsZero() {
-		a.Last = t.cardless.Last // since when it is quiet
-	}
-	for _, source := range first(maps.Values(t.sources), maxStormSources, func(x, y *apiclient.Source) int {
-		return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), x.IP.Compare(y.IP))
-	}) {
-		a.Sources = append(a.Sources, *source)
+	a.Last = cmp.Or(t.cardless.Last, a.Last) // since when it is quiet
+	for _, source := range first(maps.Values(t.sources), maxStormSources, byHits) {
+		a.Sources = append(a.Sources, source.Source)
 	}
 	if !t.unlisted {
 		a.SourceCount = apiclient.Known(int64(len(t.sources)))
@@ -283,11 +267,6 @@ func (t *Tally) finish(id string) {
 	s.AppCount = len(s.Apps)
 	s.Apps = keep(s.Apps, cmp.Compare[int64], maxStormKinds)
 	s.Sources = keep(s.Sources, netip.Addr.Compare, maxStormSources)
-}
-
-// most are the keys with the highest counts, as many as n.
-func most[K comparable](counts map[K]int, order func(a, b K) int, n int) []K {
-	return first(maps.Keys(counts), n, func(a, b K) int { return cmp.Or(counts[b]-counts[a], order(a, b)) })
 }
 
 // first are the first n of all in an order. Sorting all would take as much memory again as they do.
@@ -300,10 +279,10 @@ func first[T any](all iter.Seq[T], n int, order func(a, b T) int) (sorted []T) {
 	return sorted
 }
 
-// keep takes only the keys with the highest counts over: a map in which others were deleted takes as much memory as before.
+// keep takes only the keys with the highest counts over, as many as n: a map in which others were deleted takes as much memory as before.
 func keep[K comparable](counts map[K]int, order func(a, b K) int, n int) map[K]int {
 	kept := make(map[K]int, n)
-	for _, k := range most(counts, order, n) {
+	for _, k := range first(maps.Keys(counts), n, func(a, b K) int { return cmp.Or(counts[b]-counts[a], order(a, b)) }) {
 		kept[k] = counts[k]
 	}
 	return kept

@@ -1,4 +1,4 @@
-package describe
+package words
 
 import (
 	"cmp"
@@ -19,12 +19,13 @@ func Spread(s record.SourceActivity) string {
 
 // Shared warns that a source is likely many people's.
 func Shared(t grammar.Target, seen record.SourceActivity) text.Text {
-	return text.New(text.Code(t.String()), " is ", text.Bold("likely a CDN, proxy or office"), ": it is ", Spread(seen), ", and denying it may hit all users behind it")
+	return text.Newf("`%v` is *likely a CDN, proxy or office*: it is %v, and denying it may hit all users behind it",
+		t.String(), Spread(seen))
 }
 
 // RulesLocked warns that the service may refuse changes of rules.
 func RulesLocked(at time.Time) text.Text {
-	return text.Lead("The service's rules are locked", ", as it said at ", at, ": patches, modes and other rules may be refused for some minutes")
+	return text.Newf("*The service's rules are locked*, as it said at %v: patches, modes and other rules may be refused for some minutes", at)
 }
 
 // BusiestShared is the busiest of the sources in a target that are likely many people's.

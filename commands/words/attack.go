@@ -1,4 +1,4 @@
-package describe
+package words
 
 import (
 	"cmp"
@@ -22,21 +22,22 @@ func Attack(a *config.Account, attack apiclient.Attack, now time.Time) text.Text
 
 // AttackWithCard is an attack in one line, with the way to its card where nothing is ever cut.
 func AttackWithCard(a *config.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
-	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), text.Cell(" "), card, kind(attack), text.Cell(" on "), a.AppName(attack.App), text.Cell(", "), text.Bold(StatusName(attack)), text.Cell(", "),
-		Figure(attack.Hits, "hit"), text.Cell(", "), Figure(attack.SourceCount, "source"), text.Cell(", last hit "), Ago(attack.Last, now), text.Cell(": "), text.Code(Where(attack)))
+	return text.Newf("`%v`%v%v%v%v%v%v*%v*%v%v%v%v%v%v%v`%v`",
+		record.AttackID(a.Name, attack.ID), text.Cell(" "), card, kind(attack), text.Cell(" on "), a.AppName(attack.App), text.Cell(", "), StatusName(attack), text.Cell(", "), Figure(attack.Hits, "hit"), text.Cell(", "), Figure(attack.SourceCount, "source"), text.Cell(", last hit "), Ago(attack.Last, now), text.Cell(": "), Where(attack))
 }
 
 // AttackMeant says which attack something is about, and not how it stands.
 func AttackMeant(a *config.Account, attack apiclient.Attack) text.Text {
-	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), " ", kind(attack), " on ", a.AppName(attack.App), ": ", text.Code(Where(attack)))
+	return text.Newf("`%v` %v on %v: `%v`",
+		record.AttackID(a.Name, attack.ID), kind(attack), a.AppName(attack.App), Where(attack))
 }
 
 func kind(attack apiclient.Attack) text.Text {
 	switch name := TypeName(text.Field(attack.Type)); {
 	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
-		return text.Lead("Storm", " of attacks")
+		return text.Newf("*Storm* of attacks")
 	case attack.Incident():
-		return text.Lead("INCIDENT", " ", name)
+		return text.Newf("*INCIDENT* %v", name)
 	default:
 		return text.New(name)
 	}
@@ -66,10 +67,10 @@ func Part(a apiclient.Attack) text.Text {
 		if a.Parameter == "" {
 			return nil
 		}
-		return text.New(", field ", text.Code(text.Field(a.Parameter)))
+		return text.Newf(", field `%v`", text.Field(a.Parameter))
 	}
 	kind, name := part(point)
-	return text.New(", ", kind, " ", text.Code(name))
+	return text.Newf(", %v `%v`", kind, name)
 }
 
 // PartName is the part of a request that a rule is for: "field login".

@@ -1,4 +1,4 @@
-package describe
+package words
 
 import (
 	"cmp"
@@ -49,9 +49,10 @@ func Active(s record.Storm) string {
 func NoOwnCards(s record.Storm) text.Text {
 	why := Trigger(s)
 	if !s.GoesOn() {
-		return text.New(why, ", from ", s.Began, " on. New attacks get cards of their own again since ", s.Ended)
+		return text.Newf("%v, from %v on. New attacks get cards of their own again since %v", why, s.Began, s.Ended)
 	}
-	return text.New(why, ", since ", s.Began, ". New attacks get cards of their own again when fewer have come for ", text.Duration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
+	return text.Newf("%v, since %v. New attacks get cards of their own again when fewer have come for %v: %v at the earliest",
+		why, s.Began, text.Duration(s.EndsAfter), s.Exceeded.Add(s.EndsAfter))
 }
 
 // Trigger is why it began.
@@ -69,7 +70,8 @@ func Cause(s record.Storm, policy policy.Policy) text.Text {
 	case s.Source.IsValid():
 		return text.New(StormSource(s.Source, s.Country, policy), " is in ", text.Number(s.SharedBy), all)
 	case s.Place != "":
-		return text.New("No one source. ", text.Number(s.SharedBy), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
+		return text.Newf("No one source. %v%v go to `%v`",
+			text.Number(s.SharedBy), all, text.Sanitize(s.Place, text.MaxPath))
 	}
 	return text.New("No one source and no one path")
 }
@@ -84,17 +86,18 @@ func Tallies(s record.Storm, a *config.Account, policy policy.Policy, sources ap
 	if none := s.FalsePositives; none > 0 {
 		status = text.Join([]text.Text{status, text.New(text.Number(none), " marked as ", text.Plural(int64(none), "false positive"))}, " · ")
 	}
-	lines := []text.Text{text.Lead("By status:", " ", status)}
+	lines := []text.Text{text.Newf("*By status:* %v", status)}
 	if len(s.Types) > 0 {
-		lines = append(lines, text.Lead("By type:", " ", tally(s.Types, of, func(t string) text.Text { return text.New(TypeName(text.Field(t))) })))
+		lines = append(lines, text.Newf("*By type:* %v",
+			tally(s.Types, of, func(t string) text.Text { return text.New(TypeName(text.Field(t))) })))
 	}
 	if len(s.Apps) > 1 {
 		apps := tally(s.Apps, of, func(app int64) text.Text {
 			return text.New(text.Field(a.AppName(apiclient.Known(app))))
 		})
-		lines = append(lines, text.Lead("By application:", " ", apps))
+		lines = append(lines, text.Newf("*By application:* %v", apps))
 	}
-	return append(lines, text.Lead("By source:", " ", sourcesTally(s, policy, sources)))
+	return append(lines, text.Newf("*By source:* %v", sourcesTally(s, policy, sources)))
 }
 
 // countedByStatus is how many of its attacks are counted by status, type and application: those that are still stored
@@ -140,12 +143,12 @@ var statusWords = map[apiclient.Status]string{
 
 // StormSource is one of the storm's sources, and whose it is if people named it.
 func StormSource(ip netip.Addr, country string, policy policy.Policy) text.Text {
-	words := text.New(text.Code(ip.String()))
+	words := text.Newf("`%v`", ip.String())
 	if own, ok := policy.SourceOf(ip); ok {
-		words = text.New(words, " = ", text.Field(own.Name))
+		words.Addf(" = %v", text.Field(own.Name))
 	}
 	if country != "" {
-		words = text.New(words, " ", text.Sanitize(country, 20))
+		words.Addf(" %v", text.Sanitize(country, 20))
 	}
 	return words
 }

@@ -1,4 +1,4 @@
-package describe
+package words
 
 import (
 	"fmt"
@@ -37,16 +37,18 @@ func ByHand(a *config.Account, s record.Step) text.Text {
 		if ours, rest, ok := strings.Cut(reason, " by "); ok && strings.HasPrefix(ours, "wafbot") {
 			reason = "by " + rest // an entry that names a change of wafbot's would be taken for wafbot's own
 		}
-		return text.New("add to the ", ListName(s.Entry.List), ": ", text.Code(Sources(*s.Entry)), ", ", call.AppsText(a, s.Entry.Apps), ",", Until(s.Entry.Expires), ", reason ", text.Code(text.Sanitize(reason, maxReason)))
+		return text.Newf("add to the %v: `%v`, %v,%v, reason `%v`",
+			ListName(s.Entry.List), Sources(*s.Entry), call.AppsText(a, s.Entry.Apps), Until(s.Entry.Expires), text.Sanitize(reason, maxReason))
 	case record.DeleteEntry:
-		return text.New("take off the ", ListName(s.Entry.List), ": ", text.Code(Sources(*s.Entry)), ", ", call.AppsText(a, s.Entry.Apps))
+		return text.Newf("take off the %v: `%v`, %v",
+			ListName(s.Entry.List), Sources(*s.Entry), call.AppsText(a, s.Entry.Apps))
 	case record.CreateRule:
 		if app, ok := ModeOf(*s.Rule); ok {
-			return text.New("set the mode of ", ModeApp(a, app), " to ", text.Code(text.Field(s.Rule.Mode)))
+			return text.Newf("set the mode of %v to `%v`", ModeApp(a, app), text.Field(s.Rule.Mode))
 		}
-		return text.New("create the rule: ", text.Code(Rule(a, *s.Rule)))
+		return text.Newf("create the rule: `%v`", Rule(a, *s.Rule))
 	}
-	return text.New("delete rule ", text.Code(fmt.Sprint(s.Rule.ID)), ": ", text.Code(Rule(a, *s.Rule)))
+	return text.Newf("delete rule `%v`: `%v`", s.Rule.ID, Rule(a, *s.Rule))
 }
 
 // maxReason is how many characters of a reason are sent.

@@ -1,4 +1,4 @@
-package describe
+package words
 
 import (
 	"strings"
@@ -40,19 +40,20 @@ func Unacknowledged(k record.Triage, through bool) text.Text {
 	}
 	words := text.Lead(text.Field(k.Lapsed.Name), "'s acknowledgement lapsed after ", text.Duration(k.UnackedAt.Sub(k.Lapsed.Since).Truncate(time.Minute)))
 	if through {
-		words = text.New(words, "; still getting through")
+		words.Addf("; still getting through")
 	}
 	return words
 }
 
 // Verdict says what a person found an attack to be.
 func Verdict(v record.Verdict) text.Text {
-	return text.New("Verdict: ", text.Bold(strings.ReplaceAll(text.Field(v.Is), "_", " ")), ", by ", text.Field(v.By.Name), " ", v.At)
+	return text.Newf("Verdict: *%v*, by %v %v",
+		strings.ReplaceAll(text.Field(v.Is), "_", " "), text.Field(v.By.Name), v.At)
 }
 
 // Note is a note with its author.
 func Note(n record.Note) text.Text {
-	return text.New("Note of ", text.Field(n.By.Name), " ", n.At, ": ", text.Sanitize(n.Text, MaxNote))
+	return text.Newf("Note of %v %v: %v", text.Field(n.By.Name), n.At, text.Sanitize(n.Text, MaxNote))
 }
 
 // How much may be noted about one attack: a card and an answer have to be read.

@@ -1,4 +1,4 @@
-package describe
+package words
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 
 // Deciders says who may decide, and until when. It mentions the approvers, "" for none.
 func Deciders(r record.ApprovalRequest, approvers string) text.Text {
-	words := text.New("Any ", r.Role.String(), " but ", text.Field(r.Asker.Name), " may approve it before ", r.Until)
+	words := text.Newf("Any %v but %v may approve it before %v", r.Role.String(), text.Field(r.Asker.Name), r.Until)
 	if approvers != "" {
 		words = text.New(text.User(approvers), ": ", words)
 	}
@@ -28,35 +28,35 @@ func OverrideOffer(r record.ApprovalRequest, now time.Time) text.Text {
 	if r.OverrideAt.IsZero() {
 		return nil
 	}
-	line := text.New("No answer? ", text.Field(r.Asker.Name), " may override")
+	line := text.Newf("No answer? %v may override", text.Field(r.Asker.Name))
 	if now.Before(r.OverrideAt) {
-		line = text.New(line, " from ", r.OverrideAt)
+		line.Addf(" from %v", r.OverrideAt)
 	}
-	return text.New(line, ", for ", text.Duration(policy.LongestOverride), " at most")
+	return text.Newf("%v, for %v at most", line, text.Duration(policy.LongestOverride))
 }
 
 // Approval is a request in one line: what, who asked, and what became of it.
 func Approval(q record.ApprovalRequest, now time.Time) text.Text {
-	line := text.New(q.Does, " · asked by ", text.Field(q.Asker.Name), " ", q.At, " · ")
+	line := text.Newf("%v · asked by %v %v · ", q.Does, text.Field(q.Asker.Name), q.At)
 	who := "another"
 	if q.Decided != nil {
 		who = text.Field(q.Decided.Name)
 	}
 	switch {
 	case q.Waits(now):
-		return text.New(line, text.Bold("waits for approval"), " until ", q.Until, " ", text.Code(q.ID))
+		return text.Newf("%v*waits for approval* until %v `%v`", line, q.Until, q.ID)
 	case q.State == record.RequestApproved:
-		return text.New(line, text.Bold("approved"), " by ", who, " ", q.DecidedAt, approvalOutcome(q))
+		return text.Newf("%v*approved* by %v %v%v", line, who, q.DecidedAt, approvalOutcome(q))
 	case q.State == record.RequestRejected:
-		return text.New(line, text.Bold("rejected"), " by ", who, " ", q.DecidedAt, because(q.Why))
+		return text.Newf("%v*rejected* by %v %v%v", line, who, q.DecidedAt, because(q.Why))
 	case q.State == record.RequestOverridden && q.Outcome == "failed":
-		return text.New(line, text.Bold("override tried"), ", without approval, ", q.DecidedAt, approvalOutcome(q))
+		return text.Newf("%v*override tried*, without approval, %v%v", line, q.DecidedAt, approvalOutcome(q))
 	case q.State == record.RequestOverridden:
-		return text.New(line, text.Bold("override"), ", without approval, ", q.DecidedAt, approvalOutcome(q))
+		return text.Newf("%v*override*, without approval, %v%v", line, q.DecidedAt, approvalOutcome(q))
 	case q.State == record.RequestClosed:
-		return text.New(line, text.Bold("closed"), " ", q.DecidedAt, ", nothing was done", because(q.Why))
+		return text.Newf("%v*closed* %v, nothing was done%v", line, q.DecidedAt, because(q.Why))
 	}
-	return text.New(line, text.Bold("no answer"), " before ", q.Until, ": nothing was done")
+	return text.Newf("%v*no answer* before %v: nothing was done", line, q.Until)
 }
 
 // because is a colon and the words, if there are any.

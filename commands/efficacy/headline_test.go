@@ -1,4 +1,4 @@
-package headline_test
+package efficacy_test
 
 import (
 	"net/netip"
@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	. "github.com/wafbot/wafbot/commands/headline"
+	. "github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -164,9 +164,9 @@ func TestHeadline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, Of(tt.facts).State)
+			require.Equal(t, tt.want, efficacy.Headline(tt.facts).State)
 			if tt.want == Mitigated {
-				require.Equal(t, at(20), Of(tt.facts).Since)
+				require.Equal(t, at(20), efficacy.Headline(tt.facts).Since)
 			}
 		})
 	}
@@ -192,7 +192,7 @@ func TestWhatElseAHeadlineSays(t *testing.T) {
 		"another type":        {facts(attack(func(a *apiclient.Attack) { a.Type = "xss" })), Headline{State: NotBlocked, Severity: "medium"}},
 		"a verdict, it works": {facts(worst, judged("real")), Headline{State: NotBlocked, Severity: "critical"}},
 	} {
-		require.Equal(t, tt.want, Of(tt.facts), name)
+		require.Equal(t, tt.want, efficacy.Headline(tt.facts), name)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestWordsOfAnIncident(t *testing.T) {
 		"MITIGATED":     facts(pausing, incident, patch, patched(29), judged("real")),
 		"NOT BLOCKED":   facts(incident),
 	} {
-		require.Equal(t, want, Of(f).Words())
+		require.Equal(t, want, efficacy.Headline(f).Words())
 	}
 }
 

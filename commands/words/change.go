@@ -1,4 +1,4 @@
-package describe
+package words
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ func MadeBy(c record.Change) text.Text {
 	case c.Approved != nil:
 		return text.New(c.Actor.Name, ", approved by ", c.Approved.Name)
 	case c.Overridden:
-		return text.New(c.Actor.Name, ", ", text.Bold("override"))
+		return text.Newf("%v, *override*", c.Actor.Name)
 	}
 	return text.New(c.Actor.Name)
 }
@@ -60,9 +60,9 @@ func Renewal(c record.Change) text.Text {
 	case !c.Until.Before(c.Renew):
 		return nil
 	case len(c.Steps) > 1:
-		return text.New(", longer while one of them keeps trying, ", c.Renew, " at most")
+		return text.Newf(", longer while one of them keeps trying, %v at most", c.Renew)
 	}
-	return text.New(", longer while it keeps trying, ", c.Renew, " at most")
+	return text.Newf(", longer while it keeps trying, %v at most", c.Renew)
 }
 
 // Change is a change in one line: what, by whom, until when, what became of it, and its id where it can be undone.
@@ -129,9 +129,9 @@ func Begun(ch record.Change) text.Text {
 	case i < 0:
 		return text.New("in progress")
 	case ch.Fault != "":
-		return text.Lead("outcome unknown", " since ", ch.Steps[i].SentAt, ": ", ch.Fault)
+		return text.Newf("*outcome unknown* since %v: %v", ch.Steps[i].SentAt, ch.Fault)
 	}
-	return text.New("sent ", ch.Steps[i].SentAt, ", being verified")
+	return text.Newf("sent %v, being verified", ch.Steps[i].SentAt)
 }
 
 // whenItWorks says when a change is to work, once it was accepted: which is when it can be judged at the soonest, or why it can't.

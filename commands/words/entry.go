@@ -1,4 +1,4 @@
-package describe
+package words
 
 import (
 	"cmp"
@@ -65,9 +65,9 @@ func withoutID(reason string) string { return personIn.ReplaceAllString(reason, 
 func Author(e apiclient.IPRule) text.Text {
 	switch {
 	case e.Reason != "":
-		return text.New(" (", text.Sanitize(withoutID(e.Reason), 120), ")")
+		return text.Newf(" (%v)", text.Sanitize(withoutID(e.Reason), 120))
 	case e.Author != "":
-		return text.New(" (by ", text.Field(e.Author), ")")
+		return text.Newf(" (by %v)", text.Field(e.Author))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package headline_test
+package efficacy_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	. "github.com/wafbot/wafbot/commands/headline"
+	. "github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -100,7 +100,7 @@ func check(t *rapid.T, f call.Situation, all []drawn, patchedUntil int) {
 		covered = covered && denied && !d.allowed && d.stopped > 20
 	}
 	f.Others = efficacy.Others(f, 0)
-	got := Of(f)
+	got := efficacy.Headline(f)
 	if covered || patchedUntil > 20 {
 		require.NotEqual(t, NotBlocked, got.State, "all that is seen is covered and stopped")
 	}

@@ -1,4 +1,4 @@
-package describe
+package words
 
 import (
 	"cmp"
@@ -14,18 +14,19 @@ import (
 
 // AuditEntry is an audit entry in one line.
 func AuditEntry(e record.AuditEntry) text.Text {
-	line := text.New("#", e.N, text.Cell(" "), e.At, text.Cell(" "), e.Actor.Name, " (", string(e.Actor.Via), ")", text.Cell(" "), text.Code(text.Sanitize(e.Line, 200)), text.Cell(": "), text.Bold(e.Outcome))
+	line := text.Newf("#%v%v%v%v%v (%v)%v`%v`%v*%v*",
+		e.N, text.Cell(" "), e.At, text.Cell(" "), e.Actor.Name, string(e.Actor.Via), text.Cell(" "), text.Sanitize(e.Line, 200), text.Cell(": "), e.Outcome)
 	if e.Change != "" {
-		line = text.New(line, " ", text.Code(e.Change))
+		line.Addf(" `%v`", e.Change)
 	}
 	if !strings.Contains(e.Line, e.Request) {
-		line = text.New(line, " ", text.Code(e.Request))
+		line.Addf(" `%v`", e.Request)
 	}
 	if e.Approved != nil {
-		line = text.New(line, ", approved by ", text.Field(e.Approved.Name))
+		line.Addf(", approved by %v", text.Field(e.Approved.Name))
 	}
 	if e.Why != "" {
-		line = text.New(line, ", ", text.Sanitize(strings.ReplaceAll(e.Why, "\n", " "), 200))
+		line.Addf(", %v", text.Sanitize(strings.ReplaceAll(e.Why, "\n", " "), 200))
 	}
 	return line
 }
@@ -47,25 +48,26 @@ func MuteScope(m record.Mute) string {
 
 // Mute is a mute in one line: what, until when, by whom.
 func Mute(m record.Mute) text.Text {
-	return text.New(text.Code(MuteScope(m)), " until ", m.Until, ", by ", text.Field(m.By.Name), " ", text.Code(m.ID))
+	return text.Newf("`%v` until %v, by %v `%v`", MuteScope(m), m.Until, text.Field(m.By.Name), m.ID)
 }
 
 // Outage says when an account was not watched, and why.
 func Outage(s record.Outage) text.Text {
-	words := text.Lead("Not watched", " from ", s.From)
+	words := text.Newf("*Not watched* from %v", s.From)
 	if s.Until.IsZero() {
-		words = text.New(words, ", and still is")
+		words.Addf(", and still is")
 	} else {
-		words = text.New(words, " to ", s.Until, fmt.Sprintf(" (%s)", text.Duration(s.Until.Sub(s.From))))
+		words.Addf(" to %v (%v)", s.Until, text.Duration(s.Until.Sub(s.From)))
 	}
 	return text.New(words, ": ", cmp.Or(s.Why, "it was not running, as far as is known"))
 }
 
 // Protected is it in one line: what, whose, since when.
 func Protected(p record.Protected) text.Text {
-	line := text.New(text.Code(grammar.RangeOf(p.Range).String()), text.Cell(" "), text.Bold(policy.ProtectedSource(p).Name), text.Cell(", "), policy.HowDenied(p.Deny), ", by ", text.Field(p.By.Name), " ", p.At, " ", text.Code(p.ID))
+	line := text.Newf("`%v`%v*%v*%v%v, by %v %v `%v`",
+		grammar.RangeOf(p.Range).String(), text.Cell(" "), policy.ProtectedSource(p).Name, text.Cell(", "), policy.HowDenied(p.Deny), text.Field(p.By.Name), p.At, p.ID)
 	if p.Reason != "" {
-		line = text.New(line, ": ", text.Field(p.Reason))
+		line.Addf(": %v", text.Field(p.Reason))
 	}
 	return line
 }
@@ -98,7 +100,8 @@ func Each(accounts []string, of func(account string) string) text.Text {
 	for _, said := range all {
 		line := text.New(said.Words)
 		if len(all) > 1 {
-			line = text.New(line, " (", text.Enumerate(said.Accounts, call.ShortList, func(a string) text.Text { return text.New(a) }), ")")
+			line.Addf(" (%v)",
+				text.Enumerate(said.Accounts, call.ShortList, func(a string) text.Text { return text.New(a) }))
 		}
 		lines = append(lines, line)
 	}

@@ -1,0 +1,97 @@
+package verb
+
+import (
+	"time"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
+)
+
+// arguments are how arguments are read and filled in, by their names. Where those of one command differ, the name
+// stands behind that of the command.
+func arguments() map[string]call.Arg {
+	attack := call.Arg{
+		Help: "the attack's id, as on its card", Options: form.OngoingAttacks, Needs: call.Needs{Stored: true},
+	}
+	undone := attack
+	undone.Typed = true
+	apps := call.Arg{
+		Label: "Applications; none chosen: all", Read: call.ReadApps, Kind: call.FieldMany, Options: form.ConfiguredApps,
+	}
+	lasts := call.Arg{
+		Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured",
+		Read: call.ReadDuration, Bare: grammar.IsDuration, Options: form.LengthsOrEver,
+	}
+	lasting := func(configured func(policy.Policy) time.Duration) call.Arg {
+		arg := lasts
+		arg.Default = func(c *call.Call) string {
+			if c.Account == nil {
+				return ""
+			}
+			return grammar.DurationText(configured(c.Policy))
+		}
+		return arg
+	}
+	verdicts := []string{"real", "false_positive", "test"}
+	closed, muted, patched := lasts, lasting(policy.Policy.MuteFor), lasting(policy.Policy.PatchFor)
+	closed.Options, muted.Options = form.Lengths, form.Lengths // never forever
+	patched.Bare = nil
+	return map[string]call.Arg{
+		"app":              {Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
+		"deny app":         apps,
+		"allow app":        apps,
+		"gray app":         apps,
+		"mode app":         {Label: "Application", Read: call.ReadModeApp, Options: form.ModeApps},
+		"attack":           attack,
+		"attack id":        attack,
+		"undo attack":      undone,
+		"change":           {Options: form.ChangesInForce, Needs: call.Needs{Changes: true}},
+		"condition":        {Read: call.ReadNumber},
+		"deny":             {Read: call.OneOf("word", config.DenyNever, config.DenyApproval)},
+		"for":              lasts,
+		"deny for":         lasting(change.Denying.Lasts),
+		"contain for":      lasting(change.Denying.Lasts),
+		"allow for":        lasting(change.Allowing.Lasts),
+		"gray for":         lasting(change.Graying.Lasts),
+		"patch for":        lasting(policy.Policy.PatchFor),
+		"indicator for":    lasting(policy.Policy.IndicatorFor),
+		"mute for":         muted,
+		"block-path for":   closed,
+		"contain patch":    patched,
+		"header":           {Read: readHeader},
+		"host":             {Read: readHost},
+		"remove list":      {Read: call.ReadList, Options: form.ListOptions},
+		"handover message": {Rest: true, Kind: call.FieldLines},
+		"mode":             {Read: readMode, Options: form.ModeOptions, Needs: call.Needs{Rules: call.AllRules}}, // the form says the present one
+		"page":             call.ArgPage,
+		"drill page":       {Read: call.OneOf("word", "yes")},
+		"part":             {Read: readPart},
+		"path":             {Read: readPath},
+		"reason":           {Help: "why, for the list and the audit log"},
+		"regex":            {Read: readRegex},
+		"request":          {Help: "the request's id, as r7k2m9xw4", Options: form.WaitingRequests, Needs: call.Needs{Approvals: true}},
+		"rule":             {Read: call.ReadNumber},
+		"since":            {Read: call.ReadDuration, Bare: grammar.IsDuration},
+		"trends since":     {Read: readSince, Bare: grammar.IsDuration},
+		"source":           {Read: call.ReadRange},
+		"unprotect source": {},
+		"storm":            {Options: form.StormsGrouped, Needs: call.Needs{Storms: true}},
+		"target":           {Read: call.ReadTarget},
+		"protect target":   {Read: call.ReadRange},
+		"patch target":     {},
+		"note text":        {Rest: true, Kind: call.FieldLines},
+		"to":               {Read: call.ReadUser, Bare: call.IsUser, Kind: call.FieldUser},
+		"type":             {Read: readType},
+		"patch type":       {Read: readPatchType, Options: form.PatchTypes},
+		"indicator type": {
+			Read: call.OneOf("type", change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen,
+		},
+		"verdict":     {Read: call.OneOf("verdict", verdicts...), Options: form.OptionsOf(verdicts...)},
+		"audit what":  {Read: call.OneOf("word", "export")},
+		"vulns which": {Read: readWhichVulns},
+	}
+}

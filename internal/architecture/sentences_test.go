@@ -1,0 +1,60 @@
+package architecture_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What text.Newf and its like are given is a constant that has a value for each %v, and closes what it opens.
+func TestSentencesAreWhole(t *testing.T) {
+	t.Parallel()
+	read := 0
+	for _, dir := range []string{"bot", "cmd", "commands", "internal", "poller"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			require.NoError(t, err)
+			file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
+			require.NoError(t, err)
+			ast.Inspect(file, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					if f, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Newf", "Addf", "sayf"}, f.Sel.Name) {
+						requireWhole(t, path, call)
+						read++
+					}
+				}
+				return true
+			})
+			return nil
+		}))
+	}
+	require.Greater(t, read, 100)
+}
+
+// requireWhole allows the one call that hands on a sentence, and its values, as they are.
+func requireWhole(t *testing.T, path string, call *ast.CallExpr) {
+	if call.Ellipsis.IsValid() {
+		return
+	}
+	at := slices.IndexFunc(call.Args, func(e ast.Expr) bool { l, ok := e.(*ast.BasicLit); return ok && l.Kind == token.STRING })
+	require.GreaterOrEqual(t, at, 0, "%s: a sentence is written where it is said", path)
+	sentence, err := strconv.Unquote(call.Args[at].(*ast.BasicLit).Value)
+	require.NoError(t, err)
+	require.Equal(t, strings.Count(sentence, "%v"), len(call.Args)-at-1, "%s: values of %q", path, sentence)
+	require.Equal(t, strings.Count(sentence, "%"), strings.Count(sentence, "%v"), "%s: only %%v in %q", path, sentence)
+	for _, mark := range []string{"*", "`"} {
+		require.Zero(t, strings.Count(sentence, mark)%2, "%s: %s of %q", path, mark, sentence)
+	}
+}
