@@ -33,7 +33,7 @@ func (c *job) begin(ctx context.Context) error {
 		case len(c.lost) == 0:
 			return err
 		case err == nil:
-			return c.reconcile(ctx)
+			return reconcile(ctx, c)
 		case delay.Sleep(ctx, resaveEvery) != nil:
 			return change.Unsaved(c.lost[0], err)
 		}
@@ -157,14 +157,14 @@ func (c *job) verifyAbandoned(ctx context.Context, ch *record.Change) (fault err
 
 // reconcile brings together what this call did and couldn't store, because it lost its claim, with what is stored by
 // now: another replica may have taken the request over, and then it verified before it sent anything again.
-func (c *job) reconcile(ctx context.Context) error {
+func reconcile(ctx context.Context, c *job) error {
 	for len(c.lost) > 0 {
 		mine := c.lost[0]
 		held, written, err := c.take(ctx, mine)
 		if err != nil {
 			return change.Unsaved(mine, err)
 		}
-		err = c.reconcileChange(held, written, mine)
+		err = reconcileChange(held, c, written, mine)
 		c.claim.Release(ctx)
 		if err != nil {
 			return change.Unsaved(mine, err)
@@ -175,9 +175,9 @@ func (c *job) reconcile(ctx context.Context) error {
 }
 
 // reconcileChange takes over what this call knows of a change.
-func (c *job) reconcileChange(ctx context.Context, written, mine record.Change) error {
+func reconcileChange(ctx context.Context, c *job, written, mine record.Change) error {
 	for n := range written.Steps {
-		if err := c.reconcileStep(ctx, &written, n, mine.Steps[n]); err != nil {
+		if err := reconcileStep(ctx, c, &written, n, mine.Steps[n]); err != nil {
 			return err
 		}
 	}
@@ -191,19 +191,19 @@ func (c *job) reconcileChange(ctx context.Context, written, mine record.Change) 
 
 // reconcileStep takes over what this call knows of a step, and deletes a rule that it made beside the one that is
 // stored.
-func (c *job) reconcileStep(ctx context.Context, ch *record.Change, n int, mine record.Step) error {
+func reconcileStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
 	switch written := &ch.Steps[n]; {
 	case !mine.Done: // nothing is known of it
 	case !written.Done:
 		*written = mine
 	case mine.Kind == record.CreateRule && mine.ID != written.ID:
-		return c.deleteDouble(ctx, *ch, mine)
+		return deleteDouble(ctx, c, *ch, mine)
 	}
 	return nil
 }
 
 // deleteDouble deletes a rule that was made a second time.
-func (c *job) deleteDouble(ctx context.Context, ch record.Change, made record.Step) error {
+func deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Step) error {
 	if err := c.switchedOff(); err != nil {
 		return err
 	}

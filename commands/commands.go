@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,7 +28,12 @@ type Config struct {
 	// Rebuilds reports whether what Redis lost of an account is rebuilt from its channel: nothing is changed before.
 	Rebuilds func(account string) bool
 
-	Watch Watch
+	// StillTrying reports whether one of these denied addresses still tries, and GoesOn whether an attack does, by its id:
+	// as the replica sees it that owns the account. Elsewhere nothing is known.
+	StillTrying func(account string, addresses []netip.Addr) bool
+	GoesOn      func(account, attack string) bool
+	// Changed says that an account was changed, so that what was read of it is read again.
+	Changed func(account string)
 	// Health is how polling an account goes by what this process, or else the store, knows.
 	Health func(account string) (h call.PollHealth, ok bool)
 	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may

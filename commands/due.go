@@ -198,7 +198,7 @@ func (d *dueChecker) decideDue(ch record.Change, now time.Time) (l record.DueDec
 		l.Ask(d.ongoing(ch)) // where no replica checked between the time to ask and the end
 	case now.Before(change.CheckAt(ch)): // it was prolonged
 		l.Next = change.CheckAt(ch)
-	case change.RenewalLength(ch) > 0 && d.Watch.StillTrying(ch.Account, efficacy.DeniedAddresses(ch)):
+	case change.RenewalLength(ch) > 0 && d.StillTrying(ch.Account, efficacy.DeniedAddresses(ch)):
 		return l, true
 	default:
 		l.Next = change.CheckAgainAt(ch, now)
@@ -209,7 +209,7 @@ func (d *dueChecker) decideDue(ch record.Change, now time.Time) (l record.DueDec
 
 // ongoing reports whether what the change was made for goes on, as far as is known.
 func (d *dueChecker) ongoing(ch record.Change) bool {
-	return ch.AttackID != "" && d.Watch.GoesOn(ch.Account, ch.AttackID) || d.Watch.StillTrying(ch.Account, efficacy.DeniedAddresses(ch))
+	return ch.AttackID != "" && d.GoesOn(ch.Account, ch.AttackID) || d.StillTrying(ch.Account, efficacy.DeniedAddresses(ch))
 }
 
 // actByClock ends or prolongs a change, as a person would by a line. When that fails it says so and checks again later;

@@ -65,9 +65,9 @@ func (c *job) carryOutPlans(ctx context.Context, plans []call.Plan) (call.Result
 		case known >= 0:
 			err = c.resume(ctx, c.Changes[known], &res)
 		case p.Later != nil:
-			err = c.carryOutLater(ctx, p, &res)
+			err = carryOutLater(ctx, c, p, &res)
 		default:
-			err = c.carryOutNothing(ctx, p, &res)
+			err = carryOutNothing(ctx, c, p, &res)
 		}
 		if err != nil {
 			failed = append(failed, err)
@@ -92,7 +92,7 @@ func (c *job) newChanges(ctx context.Context, plans []call.Plan) (made []record.
 		}
 		if len(p.Nothing) == 0 && c.Policy.ChangesNow() == config.ChangesOn {
 			ch := c.newChange(c.now(c.Account.Name), id, *p)
-			ch.Observed = c.observed(ctx)
+			ch.Observed = observed(ctx, c)
 			made = append(made, ch)
 		}
 	}
@@ -108,24 +108,24 @@ func (c *job) newChanges(ctx context.Context, plans []call.Plan) (made []record.
 }
 
 // carryOutNothing says why there is nothing to do, or, as a dry run, what would be done.
-func (c *job) carryOutNothing(ctx context.Context, p call.Plan, res *call.Result) error {
+func carryOutNothing(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
 	if len(p.Nothing) == 0 {
 		ch := c.newChange(c.now(c.Account.Name), "", p)
 		res.Outcome = "dry_run"
 		res.Lines = append(res.Lines, change.DryRun(ch, p)...)
-		c.recordPlan(ctx, p, "dry_run", "")
+		recordPlan(ctx, c, p, "dry_run", "")
 		return nil
 	}
-	if err := c.closeUndone(ctx, p.Undoes); err != nil {
+	if err := closeUndone(ctx, c, p.Undoes); err != nil {
 		return err
 	}
 	res.Lines = append(res.Lines, p.Nothing)
-	c.recordPlan(ctx, p, "nothing", p.Nothing.String())
+	recordPlan(ctx, c, p, "nothing", p.Nothing.String())
 	return nil
 }
 
 // carryOutLater plans what is planned when its turn comes, on what is stored then, and carries it out.
-func (c *job) carryOutLater(ctx context.Context, p call.Plan, res *call.Result) error {
+func carryOutLater(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
 	return c.settled(ctx, func() error {
 		c.load(ctx, c.Call, whileCallLasts, p.Needs)
 		full, err := p.Later(c.Call)
@@ -135,12 +135,12 @@ func (c *job) carryOutLater(ctx context.Context, p call.Plan, res *call.Result) 
 		case errors.Is(err, refusal.ErrNothing):
 			text, _ := call.ForPeople(c.Invocation, err)
 			res.Lines = append(res.Lines, text)
-			c.recordPlan(ctx, p, "nothing", text.String())
+			recordPlan(ctx, c, p, "nothing", text.String())
 			return nil
 		case err != nil:
 			noteRefused(ctx, c, err, change.RefusedUndo(c.Call, p.Undoes))
 			err = refusal.NotBegun(err)
-			c.recordPlan(ctx, p, "failed", err.Error())
+			recordPlan(ctx, c, p, "failed", err.Error())
 			return fmt.Errorf("%w: %w", refusal.ErrRecorded, err)
 		}
 		full.Part = p.Part
@@ -178,7 +178,7 @@ func (c *job) resume(ctx context.Context, ch record.Change, res *call.Result) er
 }
 
 // closeUndone ends the change that an undo found nothing left of.
-func (c *job) closeUndone(ctx context.Context, id string) error {
+func closeUndone(ctx context.Context, c *job, id string) error {
 	if id == "" || c.Policy.ChangesNow() != config.ChangesOn {
 		return nil
 	}
@@ -248,7 +248,7 @@ func (c *job) newChange(at time.Time, id string, p call.Plan) record.Change {
 
 // observed is what the call's attack looked like when the poller last saw it, to be kept with a change; nil if that
 // isn't known, which keeps no one from changing something.
-func (c *job) observed(ctx context.Context) *record.Observation {
+func observed(ctx context.Context, c *job) *record.Observation {
 	if c.Attack == nil {
 		return nil
 	}

@@ -143,21 +143,21 @@ func stepsText(p call.Plan) (steps []string) {
 }
 
 // recordPlan audits a plan of which nothing was sent.
-func (c *job) recordPlan(ctx context.Context, p call.Plan, outcome, why string) {
+func recordPlan(ctx context.Context, c *job, p call.Plan, outcome, why string) {
 	e := c.AuditEntry(outcome)
 	e.Why, e.After = why, stepsText(p)
 	c.record(ctx, e)
 }
 
 // recordLost records what a call sent and could not store: the line on the output is all that is left of it.
-func (c *job) recordLost(ctx context.Context) {
+func recordLost(ctx context.Context, c *job) {
 	for _, ch := range c.lost {
 		c.record(ctx, change.AuditEntry(c.Call, ch))
 	}
 }
 
 // recordWrite audits what was written to the store.
-func (c *job) recordWrite(ctx context.Context, res call.Result) {
+func recordWrite(ctx context.Context, c *job, res call.Result) {
 	after := []string{res.Lines[0].String()}
 	if attacks, ok := res.Data.([]string); ok && len(attacks) > 0 { // the answer names the first of them
 		after = append(after, strings.Join(attacks, " "))

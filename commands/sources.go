@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"iter"
-	"net/netip"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -88,16 +87,6 @@ func (cfg *Config) correctTime(c *call.Call, now time.Time) (corrected bool) {
 // known now.
 func (cfg *Config) onService(account string, at time.Time) time.Time {
 	return cfg.now(account).Add(-cfg.Clocks.Now().Sub(at))
-}
-
-// Watch says what goes on, as the replica sees it that owns the account: elsewhere nothing is known.
-type Watch interface {
-	// StillTrying reports whether one of these denied addresses still tries.
-	StillTrying(account string, addresses []netip.Addr) bool
-	// GoesOn reports whether an attack goes on; its id is as record.AttackID makes it.
-	GoesOn(account, attack string) bool
-	// Changed says that an account was changed, so that what was read of it is read again.
-	Changed(account string)
 }
 
 // Members knows the people of the Slack workspace.

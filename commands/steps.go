@@ -169,7 +169,7 @@ func (c *job) saveOutcome(ctx context.Context, ch record.Change) error {
 
 // changed has this replica, if it owns the account, show at once what came of changes.
 func (x *executor) changed(account string, events []record.Event, all []record.Change) {
-	x.Watch.Changed(account)
+	x.Changed(account)
 	if slices.ContainsFunc(all, func(ch record.Change) bool { return ch.AttackID != "" }) {
 		x.Notifier.Redraw(account)
 	}

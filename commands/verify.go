@@ -174,7 +174,7 @@ func (d *doubt) createAgain(ctx context.Context) error {
 		}
 		double := *d.step
 		double.ID = id
-		if err := d.deleteDouble(ctx, *d.change, double); err != nil { // the undo deletes it, too
+		if err := deleteDouble(ctx, d.job, *d.change, double); err != nil { // the undo deletes it, too
 			d.Log.WarnContext(ctx, "delete a rule that was made twice", "account", d.change.Account, "change", d.change.ID, "rule", id, "err", err)
 		}
 	}

@@ -148,10 +148,12 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
 		Notifier: w.notified,
 		Routing:  func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil },
-		Changes:  metrics.New().Changes, Watch: unwatched{},
-		Rebuilds:  func(string) bool { return true },
-		Health:    func(string) (call.PollHealth, bool) { return call.PollHealth{}, false },
-		CardLinks: func(context.Context, string, []string) map[string]string { return nil },
+		Changes:  metrics.New().Changes, Changed: func(string) {},
+		StillTrying: func(string, []netip.Addr) bool { return false },
+		GoesOn:      func(string, string) bool { return false },
+		Rebuilds:    func(string) bool { return true },
+		Health:      func(string) (call.PollHealth, bool) { return call.PollHealth{}, false },
+		CardLinks:   func(context.Context, string, []string) map[string]string { return nil },
 	}
 	for _, f := range change {
 		f(&w.cfg)
@@ -167,13 +169,6 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		}
 	})
 }
-
-// unwatched is a replica that doesn't own the account.
-type unwatched struct{}
-
-func (unwatched) StillTrying(string, []netip.Addr) bool { return false }
-func (unwatched) GoesOn(string, string) bool            { return false }
-func (unwatched) Changed(string)                        {}
 
 // withoutApproval leaves some things to one person alone.
 func withoutApproval(what ...string) func(*commands.Config) {

@@ -44,7 +44,7 @@ func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // settled begins a draft and does something with it, until that doesn't have to be planned again.
 func (c *job) settled(ctx context.Context, do func() error) error {
-	defer c.recordLost(ctx)
+	defer recordLost(ctx, c)
 	for try := 0; ; try++ {
 		err := c.begin(ctx)
 		if err == nil {
@@ -93,7 +93,7 @@ func write(ctx context.Context, c *job) (res call.Result, err error) {
 		return res, refusal.Away(err)
 	}
 	res.Account, res.AttackID = c.Account.Name, c.AttackID()
-	c.recordWrite(ctx, res)
+	recordWrite(ctx, c, res)
 	return res, nil
 }
 

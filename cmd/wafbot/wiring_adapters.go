@@ -52,20 +52,20 @@ func (a *app) routed(ctx context.Context, account, id string) (s routing.State, 
 	return s, err
 }
 
-// StillTrying implements commands.Watch: only the poller of an account that this replica owns knows which attacks go
+// StillTrying is for commands.Config: only the poller of an account that this replica owns knows which attacks go
 // on.
 func (a *app) StillTrying(account string, addresses []netip.Addr) bool {
 	p := a.tenants[account].poller
 	return p != nil && p.StillTrying(addresses)
 }
 
-// GoesOn implements commands.Watch.
+// GoesOn is for commands.Config, likewise.
 func (a *app) GoesOn(account, attack string) bool {
 	p := a.tenants[account].poller
 	return p != nil && p.GoesOn(func(attackid string) bool { return record.AttackID(account, attackid) == attack })
 }
 
-// Changed implements commands.Watch.
+// Changed is for commands.Config.
 func (a *app) Changed(account string) {
 	if t := a.tenants[account]; t.poller != nil {
 		t.poller.RefreshSettings()

@@ -23,7 +23,7 @@ func (a *app) open() {
 		Setup:    a.setup,
 		Services: services, Members: a.slack, Store: a.store, Rebuilds: a.posts,
 		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Health: a.Health, Sleep: delay.Sleep,
-		Watch: a, Routing: a.Routing, CardLinks: a.CardLinks,
+		StillTrying: a.StillTrying, GoesOn: a.GoesOn, Changed: a.Changed, Routing: a.Routing, CardLinks: a.CardLinks,
 	})
 	s := a.cfg.Slack
 	a.notifier = notify.New(notify.Config{
