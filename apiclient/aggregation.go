@@ -51,11 +51,7 @@ func (c *Client) AttackDays(ctx context.Context, hours int) (days AttackDays, er
 		"preset": "none", "select": []string{"attack_types", "hosts", "status"}, "time_range": fmt.Sprintf("-%dh", hours), "limit": aggregationPage,
 	}
 	k.body = query
-	type row struct { // attacks that begin meanwhile push the list on, so that a row can come twice
-		id  string
-		day time.Time
-	}
-	seen := map[row]bool{}
+	seen := map[string]bool{} // attacks that begin meanwhile push the list on, so that a row can come twice
 	for rows, size := 0, 0; ; {
 		ans, err := c.do(ctx, k)
 		switch {
@@ -71,15 +67,14 @@ func (c *Client) AttackDays(ctx context.Context, hours int) (days AttackDays, er
 		}
 		for _, item := range items {
 			day := readAttackDay(item)
-			is := row{day.ID, day.Day}
+			is := day.ID + " " + day.Day.String()
 			if isObject(item) && day.Type != noticeType && !(seen[is] && day.ID != "") {
 				seen[is], days.Rows = true, append(days.Rows, day)
 			}
 		}
 		rows, size = rows+len(items), size+len(ans.body)
-		next := envelope{}
-		_ = json.Unmarshal(ans.body, &next)
-		cursor := string(next.Cursor)
+		next := members(ans.body)["next_cursor"]
+		cursor := string(next)
 		switch {
 		case len(items) == 0 || cursor == "" || cursor == "null" || cursor == `""`:
 			return days, nil
@@ -89,7 +84,7 @@ func (c *Client) AttackDays(ctx context.Context, hours int) (days AttackDays, er
 			days.More = true
 			return days, nil
 		}
-		query["cursor"] = next.Cursor
+		query["cursor"] = next
 	}
 }
 

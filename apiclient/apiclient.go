@@ -18,21 +18,17 @@ import (
 
 // Config is how to reach one account of the service.
 type Config struct {
-	BaseURL   string        // the cloud's base address, http or https
-	Token     Secret        // the API token; either this or TokenFile
-	TokenFile string        // holds the token; read again when it changes and once after a refusal (401, 403)
-	ClientID  int           // the account; 0: asked of the API on first need, once, and kept
-	HTTP      *http.Client  // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it sets
-	Tries     int           // how often one request is sent at most; 0: 4
-	Clock     Clock         // learns the time from each answer but refusals and faults; nil: none
-	Log       *slog.Logger  // each call, as detail; nil: discarded
-	Pause     time.Duration // before the first repeat, doubling to 30 times as long; while rules are locked 5 times; 0: 1 s
-}
-
-// Clock is the service's clock, as its answers tell it.
-type Clock interface {
-	// Note notes that the service, asked then, has just answered that its clock says at, in whole seconds.
-	Note(asked, at time.Time)
+	BaseURL   string       // the cloud's base address, http or https
+	Token     Secret       // the API token; either this or TokenFile
+	TokenFile string       // holds the token; read again when it changes and once after a refusal (401, 403)
+	ClientID  int          // the account; 0: asked of the API on first need, once, and kept
+	HTTP      *http.Client // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it sets
+	Tries     int          // how often one request is sent at most; 0: 4
+	Log       *slog.Logger // each call, as detail; nil: discarded
+	// Note learns from each answer but refusals and faults that the service, asked then, has just answered that its clock
+	// says at, in whole seconds; nil: nobody does.
+	Note  func(asked, at time.Time) `json:"-"`
+	Pause time.Duration             // before the first repeat, doubling to 30 times as long; while rules are locked 5 times; 0: 1 s
 }
 
 // Client calls the service for one account. It may be used by many goroutines at once.
@@ -42,7 +38,7 @@ type Client struct {
 	http     *http.Client
 	tries    int
 	step     time.Duration
-	clock    Clock // nil: none
+	note     func(asked, at time.Time) // nil: nobody learns the time
 	log      *slog.Logger
 	seed     maphash.Seed // of the sums of attack records: no attacker can make two records with the same
 	clientID chan int     // holds one value, but while the client id is requested; 0: not known yet
@@ -66,7 +62,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		base: base, token: token, http: withoutRedirects(cfg.HTTP), tries: cmp.Or(cfg.Tries, 4), step: cmp.Or(cfg.Pause, time.Second),
-		clock: cfg.Clock, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), seed: maphash.MakeSeed(), clientID: make(chan int, 1),
+		note: cfg.Note, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), seed: maphash.MakeSeed(), clientID: make(chan int, 1),
 		asks: cfg.ClientID == 0,
 	}
 	c.clientID <- cfg.ClientID

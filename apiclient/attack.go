@@ -172,14 +172,9 @@ func (a Attack) Brief() Attack {
 type AttackFilter struct {
 	From          time.Time // which hit of a record it looks at is not documented
 	IncidentsOnly bool
-	PageSize      int          // records asked for at once; 0: 100
-	Known         KnownRecords // aren't read again; nil: none
-}
-
-// KnownRecords are the records that a caller has. Its type must be comparable, so that filters are.
-type KnownRecords interface {
-	// Known reports whether the caller has the record whose bytes have that sum.
-	Known(sum uint64) bool
+	PageSize      int // records asked for at once; 0: 100
+	// Known reports whether the caller has the record whose bytes have that sum, which isn't read again; nil: none.
+	Known func(sum uint64) bool `json:"-"`
 }
 
 // AttackPage is what one request brought.
@@ -220,7 +215,7 @@ func (c *Client) readAttacks(p page, f AttackFilter) (read AttackPage, notOwn er
 			continue
 		}
 		sum := maphash.Bytes(c.seed, item)
-		if f.Known != nil && f.Known.Known(sum) {
+		if f.Known != nil && f.Known(sum) {
 			read.Known = append(read.Known, sum)
 			continue
 		}

@@ -26,7 +26,7 @@ func TestKnownRecordsAreNotReadAgain(t *testing.T) {
 	c := readingBy(t, transport)
 	known := &sums{}
 	page := func() (p apiclient.AttackPage) {
-		for p, err := range c.Attacks(t.Context(), apiclient.AttackFilter{Known: known}) {
+		for p, err := range c.Attacks(t.Context(), apiclient.AttackFilter{Known: known.Known}) {
 			require.NoError(t, err)
 			return p
 		}
@@ -48,7 +48,7 @@ func TestKnownRecordsAreNotReadAgain(t *testing.T) {
 // sums are those of the records that are known.
 type sums struct{ all []uint64 }
 
-// Known implements apiclient.KnownRecords.
+// Known reports whether a record is known.
 func (s *sums) Known(sum uint64) bool { return slices.Contains(s.all, sum) }
 
 func idsOf(all []apiclient.Attack) (ids []string) {

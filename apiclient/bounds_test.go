@@ -103,7 +103,7 @@ func TestAListingWithoutEndIsAnError(t *testing.T) {
 		return body(200, `{"status":200,"body":[`+page+`]}`)(w, nil)
 	}
 	read := 0
-	for _, err := range s.start().Rules(t.Context(), apiclient.RuleFilter{}) {
+	for _, err := range s.start().Rules(t.Context(), 0) {
 		if err != nil {
 			require.Equal(t, apiclient.Server, apiclient.KindOf(err))
 			require.ErrorContains(t, err, "the list goes on after 201000 records and 2 MiB")
@@ -117,6 +117,6 @@ func TestAListingWithoutEndIsAnError(t *testing.T) {
 
 func TestAnAnswerWithMoreThanWasAskedForIsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := drain(reading(t, 200, "["+strings.Repeat("{},", 2000)+"{}]").Rules(t.Context(), apiclient.RuleFilter{}))
+	_, err := drain(reading(t, 200, "["+strings.Repeat("{},", 2000)+"{}]").Rules(t.Context(), 0))
 	require.ErrorContains(t, err, "answer holds more than 2000 records")
 }

@@ -74,7 +74,11 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 	for try := 1; ; try++ {
 		sent := time.Now()
 		ans, failure := c.authorised(ctx, k, body)
-		c.logCall(ctx, k, time.Since(sent), failure)
+		args := []any{"call", k.op, "took", time.Since(sent)}
+		if failure != nil {
+			args = append(args, "err", failure)
+		}
+		c.log.DebugContext(ctx, "called the service", args...)
 		if failure == nil {
 			ans.doubtful = unknown
 			return ans, nil
@@ -92,14 +96,6 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 		case <-time.After(pause):
 		}
 	}
-}
-
-func (c *Client) logCall(ctx context.Context, k call, took time.Duration, failure *Error) {
-	args := []any{"call", k.op, "took", took}
-	if failure != nil {
-		args = append(args, "err", failure)
-	}
-	c.log.DebugContext(ctx, "called the service", args...)
 }
 
 // authorised sends the call once, and a second time when it was refused with a token that has been replaced since:
@@ -138,8 +134,9 @@ func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (a
 		return answer{}, (&Error{Op: k.op, Kind: Network, Err: WithoutURL(err), unknown: got.Load() || !asked.Load()}).clean(token)
 	}
 	defer resp.Body.Close()
-	if at := serverTime(resp.Header); c.clock != nil && !at.IsZero() && resp.StatusCode/100 == 2 { // what refuses or fails may be a proxy on the way, with a clock of its own
-		c.clock.Note(sent, at)
+	// What refuses or fails may be a proxy on the way, with a clock of its own.
+	if at := serverTime(resp.Header); c.note != nil && !at.IsZero() && resp.StatusCode/100 == 2 {
+		c.note(sent, at)
 	}
 	ans, failure := read(k.op, resp)
 	if failure != nil {

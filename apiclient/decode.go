@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
+	"iter"
 	"math"
 	"net/netip"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,24 +15,80 @@ import (
 	"unicode/utf8"
 )
 
-// text is a string that may come as a number, too. What is neither reads as "".
-type text string
-
-// UnmarshalJSON implements json.Unmarshaler. It never fails: what can't be read never costs the rest of a record.
-func (t *text) UnmarshalJSON(value []byte) error {
-	*t = ""
-	switch {
-	case value[0] == '"' && !bytes.ContainsRune(value, '\\') && utf8.Valid(value): // most are
-		*t = text(value[1 : len(value)-1])
-	case value[0] == '"':
-		_ = json.Unmarshal(value, (*string)(t))
-	case value[0] == '-' || value[0] >= '0' && value[0] <= '9':
-		*t = text(value)
-		if n, exact, _ := t.number(); exact {
-			*t = text(strconv.FormatInt(n, 10)) // 7.0 as 7
+// parts are the members of a JSON object with their names, or the items of a list. The value is known to be JSON. A page of
+// records is cut into them without being read twice, and what is in a record the caller may know.
+func parts(value json.RawMessage) iter.Seq2[[]byte, json.RawMessage] {
+	return func(yield func([]byte, json.RawMessage) bool) {
+		name, from, depth := []byte(nil), 0, 0
+		for i := 0; i < len(value); i++ {
+			switch c := value[i]; c {
+			case '"':
+				for i++; value[i] != '"'; i++ {
+					if value[i] == '\\' {
+						i++
+					}
+				}
+			case '{', '[':
+				if depth++; depth == 1 {
+					from = i + 1
+				}
+			case ':':
+				if depth == 1 {
+					name, from = bytes.Trim(value[from:i], "\" \t\r\n"), i+1
+				}
+			case ',', '}', ']':
+				if depth == 1 {
+					part := bytes.TrimSpace(value[from:i])
+					if from = i + 1; len(part) > 0 && !yield(name, part) {
+						return
+					}
+				}
+				if c != ',' {
+					depth--
+				}
+			}
 		}
 	}
-	return nil
+}
+
+// members are those of a JSON object by their names.
+func members(object json.RawMessage) map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for name, value := range parts(object) {
+		all[string(name)] = value
+	}
+	return all
+}
+
+// items are those of a list; of what is none there are none.
+func items(value json.RawMessage) (all []json.RawMessage) {
+	if value[0] != '[' {
+		return nil
+	}
+	for _, item := range parts(value) {
+		all = append(all, item)
+	}
+	return all
+}
+
+// text is a string that may come as a number, too.
+type text string
+
+// textOf is a string or a number as text. What is neither reads as "": what can't be read never costs the rest of a
+// record.
+func textOf(value json.RawMessage) (t text) {
+	switch {
+	case value[0] == '"' && !bytes.ContainsRune(value, '\\') && utf8.Valid(value): // most are
+		return text(value[1 : len(value)-1])
+	case value[0] == '"':
+		_ = json.Unmarshal(value, (*string)(&t))
+	case value[0] == '-' || value[0] >= '0' && value[0] <= '9':
+		t = text(value)
+		if n, exact, _ := t.number(); exact {
+			t = text(strconv.FormatInt(n, 10)) // 7.0 as 7
+		}
+	}
+	return t
 }
 
 // number reads a number written as 7, 7.0 or 7e3 without its fraction. exact is false when that differs, ok is false
@@ -104,46 +158,38 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
 func (f *Figure) UnmarshalJSON(value []byte) error {
-	var t text
-	_ = t.UnmarshalJSON(value)
-	f.N, _, f.Known = t.number()
+	f.N, _, f.Known = textOf(value).number()
 	return nil
 }
 
-// envelope is what the service may wrap around an answer, and around a list.
-type envelope struct {
-	Status        text
-	Body          json.RawMessage
-	Data, Objects json.RawMessage
-	Cursor        json.RawMessage `json:"next_cursor"`
-}
-
-// unwrap checks that an answer is JSON, and takes the envelope off if there is one. status is the envelope's, which can
-// be an error under HTTP 200; 0: it has none.
+// unwrap checks that an answer is JSON, and takes the service's envelope off if there is one: a body beside a status. The
+// status can be an error under HTTP 200; 0: it has none.
 func unwrap(answer []byte) (body json.RawMessage, status int, err error) {
-	var e envelope
-	err = json.Unmarshal(answer, &e)
-	if _, other := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !other {
+	if err := json.Unmarshal(answer, &body); err != nil {
 		return nil, 0, err
 	}
-	var members map[string]struct{}
-	if e.Body == nil && e.Status != "" {
-		_ = json.Unmarshal(answer, &members)
+	if !isObject(body) {
+		return body, 0, nil
 	}
-	switch {
-	case len(members) == 1:
-		e.Body = json.RawMessage("null") // a status alone
-	case e.Body == nil:
-		e.Body = answer
+	in := members(body)
+	if written := in["status"]; written != nil {
+		status = int(textOf(written).whole())
+		if len(in) == 1 && textOf(written) != "" {
+			return json.RawMessage("null"), status, nil // a status alone
+		}
 	}
-	return e.Body, int(e.Status.whole()), nil
+	if in["body"] != nil {
+		body = in["body"]
+	}
+	return body, status, nil
 }
 
-// saysNothing reports whether a body is null, a single value, or empty. It reads no further than to the first member.
+// saysNothing reports whether a body is null, a single value, or empty.
 func saysNothing(body json.RawMessage) bool {
-	dec := json.NewDecoder(bytes.NewReader(body))
-	begin, err := dec.Token()
-	return err != nil || begin != json.Delim('{') && begin != json.Delim('[') || !dec.More()
+	for range parts(body) {
+		return false
+	}
+	return true
 }
 
 // maxItems is how many items of one answer are read: twice as many as any listing asks for.
@@ -152,27 +198,22 @@ const maxItems = 2000
 // listed cuts a body into the items of its list, which is bare or in "data" or "objects". Null is an empty list. Of a
 // list with more than maxItems there is one item more than that, and no memory is taken for the others. What an item
 // holds is read only if its caller doesn't know these bytes.
-func listed(body json.RawMessage) (items []json.RawMessage, ok bool) {
-	if len(body) > 0 && body[0] == '{' {
-		var in envelope
-		_ = json.Unmarshal(body, &in)
-		if body = in.Data; body == nil {
-			body = in.Objects
+func listed(body json.RawMessage) (all []json.RawMessage, ok bool) {
+	if isObject(body) {
+		in := members(body)
+		if body = in["data"]; body == nil {
+			body = in["objects"]
 		}
 	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	begin, err := dec.Token()
-	if err != nil || begin != json.Delim('[') {
-		return nil, err == nil && begin == nil
+	if len(body) == 0 || body[0] != '[' {
+		return nil, string(body) == "null"
 	}
-	for dec.More() && len(items) <= maxItems {
-		var item json.RawMessage
-		if dec.Decode(&item) != nil {
-			return nil, false
+	for _, item := range parts(body) {
+		if all = append(all, item); len(all) > maxItems {
+			break
 		}
-		items = append(items, item)
 	}
-	return items, true
+	return all, true
 }
 
 func isObject(item json.RawMessage) bool { return len(item) > 0 && item[0] == '{' }
@@ -188,83 +229,45 @@ func object(body json.RawMessage) json.RawMessage {
 	return body
 }
 
-// member is one of an object's, with the field that it is read into.
-type member struct {
-	name   string
-	to     any   // a pointer; nil: none
-	client int64 // that a member names whose object it is
-}
-
-// shape is how a type is read: as a struct of members, one for each field with a tag "api".
-type shape struct {
-	of    reflect.Type
-	names []string
-	at    [][]int // the field's index; nil: the member has none
-}
-
-var shapes sync.Map // of *shape, by type
-
-func shapeOf(t reflect.Type) *shape {
-	if known, ok := shapes.Load(t); ok {
-		return known.(*shape) //nolint:forcetypeassert // nothing else is put in
-	}
-	s, members := &shape{}, []reflect.StructField{}
-	for _, f := range append(reflect.VisibleFields(t), clientFields...) {
-		name, tagged := f.Tag.Lookup("api")
-		if !tagged || slices.Contains(s.names, name) {
-			continue
-		}
-		s.names, s.at = append(s.names, name), append(s.at, f.Index)
-		members = append(members, reflect.StructField{
-			Name: fmt.Sprint("M", len(members)), Type: reflect.TypeFor[member](), Tag: reflect.StructTag(fmt.Sprintf("json:%q", name)),
-		})
-	}
-	s.of = reflect.StructOf(members)
-	shapes.Store(t, s)
-	return s
-}
-
-// clientFields say which client's an object is.
-var clientFields = []reflect.StructField{{Tag: `api:"clientid"`}, {Tag: `api:"client_id"`}}
+var fieldsOf sync.Map // by the type of a struct, and then by the name in a field's tag "api", the field's index
 
 // decode reads an object's members into the fields of a struct that have their names in the tag "api". Any member can
 // be absent, null or of another type than expected: what can't be read is left out. It returns the id of a client other
 // than own that the object names; 0: there is none.
 func decode(object json.RawMessage, own int, into any) (foreign int64) {
 	v := reflect.ValueOf(into).Elem()
-	s := shapeOf(v.Type())
-	in := reflect.New(s.of)
-	at := func(i int) *member { return in.Elem().Field(i).Addr().Interface().(*member) }
-	for i, name := range s.names {
-		m := at(i)
-		if m.name = name; s.at[i] != nil {
-			m.to = v.FieldByIndex(s.at[i]).Addr().Interface()
+	known, ok := fieldsOf.Load(v.Type())
+	if !ok {
+		fields := map[string][]int{}
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			fields[f.Tag.Get("api")] = f.Index
 		}
+		delete(fields, "")
+		known, _ = fieldsOf.LoadOrStore(v.Type(), fields)
 	}
-	_ = json.Unmarshal(object, in.Interface())
-	for i := range s.names {
-		if n := at(i).client; n != 0 && n != int64(own) {
+	fields := known.(map[string][]int) //nolint:forcetypeassert // nothing else is put in
+	for name, value := range parts(object) {
+		t := textOf(value)
+		if n := t.whole(); (string(name) == "clientid" || string(name) == "client_id") && n != 0 && n != int64(own) {
 			foreign = n
+		}
+		if at := fields[string(name)]; at != nil {
+			fill(string(name), value, t, v.FieldByIndex(at).Addr().Interface())
 		}
 	}
 	return foreign
 }
 
-// UnmarshalJSON reads the member into its field, as far as it can. It never fails.
-func (m *member) UnmarshalJSON(value []byte) error {
-	var t text
-	_ = t.UnmarshalJSON(value)
-	if m.name == "clientid" || m.name == "client_id" {
-		m.client = t.whole()
-	}
-	switch to := m.to.(type) {
+// fill reads a member, whose text is t, into a field, as far as it can.
+func fill(name string, value json.RawMessage, t text, field any) {
+	switch to := field.(type) {
 	case *string:
-		if value[0] == '[' && strings.HasSuffix(m.name, "id") {
-			t = joined(value)
+		if strings.HasSuffix(name, "id") {
+			t = cmp.Or(t, joined(value))
 		}
 		*to = cmp.Or(string(t), *to)
 	case *Figure:
-		if to.N, _, to.Known = t.number(); to.N < 0 && m.name != "poolid" { // what is less than nothing is none
+		if to.N, _, to.Known = t.number(); to.N < 0 && name != "poolid" { // what is less than nothing is none
 			*to = Figure{}
 		}
 	case *int:
@@ -305,15 +308,13 @@ func (m *member) UnmarshalJSON(value []byte) error {
 	case json.Unmarshaler:
 		_ = to.UnmarshalJSON(value)
 	}
-	return nil
 }
 
 // objects reads a list of objects. An item that can't be read stays, as a zero one.
 func objects[T any](value json.RawMessage) []T {
-	var items []json.RawMessage
-	_ = json.Unmarshal(value, &items)
-	all := make([]T, len(items))
-	for i, item := range items {
+	list := items(value)
+	all := make([]T, len(list))
+	for i, item := range list {
 		decode(item, 0, &all[i])
 	}
 	return all
@@ -321,19 +322,16 @@ func objects[T any](value json.RawMessage) []T {
 
 // texts are the readable ones of a list, which is bare or, in a selected column, in {count, values}; or the only one.
 func texts(value json.RawMessage) (all []string) {
-	column := struct{ Values []text }{make([]text, 1)}
-	switch value[0] {
-	case '[':
-		_ = json.Unmarshal(value, &column.Values)
-	case '{':
-		_ = json.Unmarshal(value, &column)
-	default:
-		_ = column.Values[0].UnmarshalJSON(value)
-	}
-	for _, t := range column.Values {
-		if t != "" {
+	for name, item := range parts(value) {
+		switch t := textOf(item); {
+		case value[0] == '{' && string(name) == "values":
+			return texts(item)
+		case value[0] == '[' && t != "":
 			all = append(all, string(t))
 		}
+	}
+	if t := textOf(value); t != "" {
+		return []string{string(t)}
 	}
 	return all
 }
@@ -341,9 +339,8 @@ func texts(value json.RawMessage) (all []string) {
 // joined reads an id that is a list of strings and numbers, which belong together by ":".
 func joined(value json.RawMessage) text {
 	var parts []string
-	var read []text
-	_ = json.Unmarshal(value, &read)
-	for _, part := range read {
+	for _, item := range items(value) {
+		part := textOf(item)
 		if part == "" {
 			return "" // a part of an id can be the id of something else
 		}

@@ -18,7 +18,7 @@
 //   - Nothing grows without end: answers end at 8 MiB, lists of one answer at 2,000 records, listings at 200,000
 //     records or 256 MiB, texts of attacks at 1,000 bytes, paths at 8 KiB. A single record that makes an answer too
 //     long is skipped and named (TooLong).
-//   - A record whose bytes the caller knows already (KnownRecords) isn't read again.
+//   - A record whose bytes the caller knows already (AttackFilter.Known) isn't read again.
 //   - The token shows nowhere: not in errors, logs or JSON, and no redirect is followed with it.
 //   - Times are UTC, in whole seconds. Retry-After is obeyed up to two minutes.
 //

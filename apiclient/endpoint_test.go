@@ -58,11 +58,11 @@ func endpoints() []endpoint {
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(c.AttackDays(ctx, 168)) }},
 		{"vulnerabilities", "read",
 			func(ctx context.Context, c *apiclient.Client) error {
-				return ignore(drain(c.Vulnerabilities(ctx, apiclient.VulnFilter{ActiveOnly: true})))
+				return ignore(drain(c.Vulnerabilities(ctx, true)))
 			}},
 		{"rules", "read",
 			func(ctx context.Context, c *apiclient.Client) error {
-				return ignore(drain(c.Rules(ctx, apiclient.RuleFilter{ConditionID: 7})))
+				return ignore(drain(c.Rules(ctx, 7)))
 			}},
 		{"conditions", "read",
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(drain(c.ConditionSets(ctx))) }},
@@ -80,7 +80,7 @@ func endpoints() []endpoint {
 			func(ctx context.Context, c *apiclient.Client) error { return c.DeleteRule(ctx, 7) }},
 		{"lists", "read",
 			func(ctx context.Context, c *apiclient.Client) error {
-				return ignore(drain(c.IPRules(ctx, apiclient.IPRuleFilter{List: "black"})))
+				return ignore(drain(c.IPRules(ctx, "black")))
 			}},
 		{"deny", "once",
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(c.AddIPRule(ctx, denial(), true)) }},
@@ -104,7 +104,7 @@ func TestChangesAreSeenByTheNextListing(t *testing.T) {
 	require.Equal(t, int64(101), made.ID)
 	require.Equal(t, int64(7), made.ConditionID)
 	require.Equal(t, patch().Point, made.Point) // it came back flat
-	rules, err := drain(c.Rules(t.Context(), apiclient.RuleFilter{}))
+	rules, err := drain(c.Rules(t.Context(), 0))
 	require.NoError(t, err)
 	require.Len(t, rules, 1)
 	require.True(t, apiclient.SameRule(patch(), rules[0]))
@@ -118,11 +118,11 @@ func TestChangesAreSeenByTheNextListing(t *testing.T) {
 	want := denial()
 	want.ID, want.Author, want.Apps = 102, "client", []int{apiclient.AllApps}
 	require.Equal(t, want, entry)
-	entries, err := drain(c.IPRules(t.Context(), apiclient.IPRuleFilter{}))
+	entries, err := drain(c.IPRules(t.Context(), ""))
 	require.NoError(t, err)
 	require.Equal(t, []apiclient.IPRule{want}, entries)
 	require.NoError(t, c.DeleteIPRules(t.Context(), entry.ID))
-	entries, err = drain(c.IPRules(t.Context(), apiclient.IPRuleFilter{}))
+	entries, err = drain(c.IPRules(t.Context(), ""))
 	require.NoError(t, err)
 	require.Empty(t, entries)
 }

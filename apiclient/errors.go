@@ -120,9 +120,7 @@ func refusal(op string, status int, body []byte) *Error {
 	if isPage(body) || len(body) > longestRefusal {
 		e.Message = notJSON
 	} else if inner, _, err := unwrap(body); err == nil {
-		var said any
-		_ = json.Unmarshal(inner, &said)
-		e.Message, e.Fields = explain(said)
+		e.Message, e.Fields = explain(inner)
 	} else {
 		e.Message = string(body)
 	}
@@ -161,18 +159,17 @@ func (e *Error) words() string {
 }
 
 // explain reads the body of a refusal: a string, {"error"}, an object of fields, an array, {} or null.
-func explain(body any) (message string, fields map[string]string) {
-	object, ok := body.(map[string]any)
-	if !ok {
-		return reason(body), nil
+func explain(body json.RawMessage) (message string, fields map[string]string) {
+	in := map[string]json.RawMessage{}
+	if isObject(body) {
+		in = members(body)
 	}
-	for _, key := range []string{"error", "message"} {
-		if message = reason(object[key]); message != "" {
-			return message, nil
-		}
+	message = cmp.Or(reason(in["error"]), reason(in["message"]))
+	if message != "" || !isObject(body) {
+		return cmp.Or(message, reason(body)), nil
 	}
 	fields = map[string]string{}
-	for name, value := range object {
+	for name, value := range in {
 		if text := reason(value); text != "" && name != "status" && len(fields) < maxFields {
 			fields[name] = text
 		}
@@ -181,24 +178,21 @@ func explain(body any) (message string, fields map[string]string) {
 }
 
 // reason is the error of one field: "…", ["…"] or {"error": "…"}.
-func reason(v any) string {
-	switch v := v.(type) {
-	case []any:
-		var parts []string
-		for _, item := range v[:min(len(v), maxFields)] {
-			if part := reason(item); part != "" {
-				parts = append(parts, part)
-			}
-		}
-		return strings.Join(parts, "; ")
-	case map[string]any:
-		return reason(v["error"])
-	case string:
-		return v
-	case float64:
-		return fmt.Sprint(v)
+func reason(value json.RawMessage) string {
+	switch {
+	case len(value) == 0:
+		return ""
+	case isObject(value):
+		return reason(members(value)["error"])
 	}
-	return ""
+	var said []string
+	list := items(value)
+	for _, item := range list[:min(len(list), maxFields)] {
+		if part := reason(item); part != "" {
+			said = append(said, part)
+		}
+	}
+	return cmp.Or(strings.Join(said, "; "), string(textOf(value)))
 }
 
 // clean makes the service's text safe to show and log, and removes the token from it.

@@ -217,11 +217,11 @@ func clientCalls() map[string]clientCall {
 		"AttackDays": with(func(ctx context.Context, c *apiclient.Client, hours int) (any, error) {
 			return c.AttackDays(ctx, hours)
 		}),
-		"Vulnerabilities": with(func(ctx context.Context, c *apiclient.Client, f apiclient.VulnFilter) (any, error) {
-			return drained(c.Vulnerabilities(ctx, f))
+		"Vulnerabilities": with(func(ctx context.Context, c *apiclient.Client, active bool) (any, error) {
+			return drained(c.Vulnerabilities(ctx, active))
 		}),
-		"Rules": with(func(ctx context.Context, c *apiclient.Client, f apiclient.RuleFilter) (any, error) {
-			return drained(c.Rules(ctx, f))
+		"Rules": with(func(ctx context.Context, c *apiclient.Client, condition int64) (any, error) {
+			return drained(c.Rules(ctx, condition))
 		}),
 		"ConditionSets": func(ctx context.Context, c *apiclient.Client, _ json.RawMessage) (any, error) {
 			return drained(c.ConditionSets(ctx))
@@ -232,8 +232,8 @@ func clientCalls() map[string]clientCall {
 		"DeleteRule": with(func(ctx context.Context, c *apiclient.Client, id int64) (any, error) {
 			return nil, c.DeleteRule(ctx, id)
 		}),
-		"IPRules": with(func(ctx context.Context, c *apiclient.Client, f apiclient.IPRuleFilter) (any, error) {
-			return drained(c.IPRules(ctx, f))
+		"IPRules": with(func(ctx context.Context, c *apiclient.Client, list string) (any, error) {
+			return drained(c.IPRules(ctx, list))
 		}),
 		"AddIPRule": with(func(ctx context.Context, c *apiclient.Client, r apiclient.IPRule) (any, error) {
 			return c.AddIPRule(ctx, r, false)

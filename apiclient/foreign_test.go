@@ -18,11 +18,11 @@ func TestARecordOfAnotherClient(t *testing.T) {
 		read func(c *apiclient.Client) (int, error)
 	}{
 		"entries": {"/v4/ip_rules", func(c *apiclient.Client) (int, error) {
-			all, err := drain(c.IPRules(t.Context(), apiclient.IPRuleFilter{}))
+			all, err := drain(c.IPRules(t.Context(), ""))
 			return len(all), err
 		}},
 		"rules": {"/v1/objects/hint", func(c *apiclient.Client) (int, error) {
-			all, err := drain(c.Rules(t.Context(), apiclient.RuleFilter{}))
+			all, err := drain(c.Rules(t.Context(), 0))
 			return len(all), err
 		}},
 		"conditions": {"/v1/objects/action", func(c *apiclient.Client) (int, error) {
@@ -30,7 +30,7 @@ func TestARecordOfAnotherClient(t *testing.T) {
 			return len(all), err
 		}},
 		"vulnerabilities": {"/v1/objects/vuln", func(c *apiclient.Client) (int, error) {
-			all, err := drain(c.Vulnerabilities(t.Context(), apiclient.VulnFilter{}))
+			all, err := drain(c.Vulnerabilities(t.Context(), false))
 			return len(all), err
 		}},
 	} {
@@ -104,8 +104,8 @@ func TestAForeignClientIDIsAskedForAgain(t *testing.T) {
 		return r.URL.Path == "/v1/user" && first(w, r)
 	}
 	c := s.start(func(cfg *apiclient.Config) { cfg.ClientID = 0 })
-	_, err := drain(c.Rules(t.Context(), apiclient.RuleFilter{}))
+	_, err := drain(c.Rules(t.Context(), 0))
 	require.Equal(t, apiclient.Forbidden, apiclient.KindOf(err))
-	_, err = drain(c.Rules(t.Context(), apiclient.RuleFilter{}))
+	_, err = drain(c.Rules(t.Context(), 0))
 	require.NoError(t, err)
 }

@@ -55,21 +55,17 @@ type IPRule struct {
 // Lasts reports whether the entry holds at a time still. One whose end the service does not tell counts.
 func (r IPRule) Lasts(at time.Time) bool { return r.Expires.IsZero() || r.Expires.After(at) }
 
-// IPRuleFilter selects entries of the IP lists.
-type IPRuleFilter struct {
-	List string // ListDeny, ListAllow or ListGray; "": all
-}
-
 // maxIPRules is the most that the service gives at once.
 const maxIPRules = 300
 
-// IPRules lists entries of the IP lists one by one: GET /v4/ip_rules. It may be repeated; an error ends the list.
+// IPRules lists entries of the IP lists one by one, or of one list: GET /v4/ip_rules. It may be repeated; an error ends
+// the list.
 // An entry removed by others while it reads can push another one off the page.
-func (c *Client) IPRules(ctx context.Context, f IPRuleFilter) iter.Seq2[IPRule, error] {
+func (c *Client) IPRules(ctx context.Context, list string) iter.Seq2[IPRule, error] {
 	return each[IPRule](c, c.pages(ctx, maxIPRules, func(clientID, offset, limit int) call {
 		query := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}, "filter[clientid]": {strconv.Itoa(clientID)}}
-		if f.List != "" {
-			query.Set("filter[list]", f.List)
+		if list != "" {
+			query.Set("filter[list]", list)
 		}
 		return call{op: "read IP lists", method: http.MethodGet, path: "/v4/ip_rules", query: query}
 	}))
@@ -100,10 +96,8 @@ func (c *Client) AddIPRule(ctx context.Context, r IPRule, force bool) (IPRule, e
 	if r.Reason != "" {
 		sent["reason"] = r.Reason
 	}
-	got := IPRule{
-		List: r.List, Kind: r.Kind, Subnet: r.Subnet, Values: r.Values, Apps: r.Apps, Reason: r.Reason,
-		Expires: r.Expires.UTC().Truncate(time.Second),
-	}
+	got := r
+	got.ID, got.Expires = 0, r.Expires.UTC().Truncate(time.Second)
 	_, err := c.change(ctx, k, func(clientID int) any {
 		return map[string]any{"clientid": clientID, "force": force, "ip_rule": sent}
 	}, &got)

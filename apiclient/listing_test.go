@@ -30,7 +30,7 @@ func TestPagesAreReadToTheEnd(t *testing.T) {
 			s := newService(t)
 			s.cut = test.cut
 			s.lists["/v4/ip_rules"] = entries(test.records)
-			got, err := drain(s.start().IPRules(t.Context(), apiclient.IPRuleFilter{}))
+			got, err := drain(s.start().IPRules(t.Context(), ""))
 			require.NoError(t, err)
 			require.Len(t, got, test.records)
 			for i, r := range got {
@@ -90,7 +90,7 @@ func TestAShortListWhoseServiceDisregardsTheOffsetIsWhole(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.fault = body(200, `{"status":200,"body":[{"id":1}]}`)
-	got, err := drain(s.start().Rules(t.Context(), apiclient.RuleFilter{}))
+	got, err := drain(s.start().Rules(t.Context(), 0))
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.Len(t, s.requests(), 2)
@@ -105,7 +105,7 @@ func TestAnErrorInTheMiddleEndsTheList(t *testing.T) {
 	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
 		return !first(nil, nil) && body(404, `"gone"`)(w, r)
 	}
-	got, err := drain(s.start().Vulnerabilities(t.Context(), apiclient.VulnFilter{}))
+	got, err := drain(s.start().Vulnerabilities(t.Context(), false))
 	require.Equal(t, apiclient.NotFound, apiclient.KindOf(err))
 	require.Len(t, got, 2)
 }
@@ -138,7 +138,7 @@ func TestListsComeInManyWrappings(t *testing.T) {
 			s.fault = func(w http.ResponseWriter, r *http.Request) bool {
 				return first(w, r) || body(200, `{"status":200,"body":[]}`)(w, r)
 			}
-			got, err := drain(s.start().Rules(t.Context(), apiclient.RuleFilter{}))
+			got, err := drain(s.start().Rules(t.Context(), 0))
 			if n < 0 {
 				require.Equal(t, apiclient.Server, apiclient.KindOf(err))
 				return

@@ -1,6 +1,7 @@
 package apiclient
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -74,24 +75,19 @@ func (a Attack) part(point []string) (value string, there, known bool) {
 }
 
 func (a Attack) pathPart(point []string) (value string, there, known bool) {
-	path, err := CleanPath(a.Path)
-	if err != nil || path == "" || path == SeveralPaths || len(a.Path) > MaxPath {
+	clean, err := CleanPath(a.Path)
+	path, wrong := ParsePath(clean)
+	if err != nil || wrong != nil || clean == "" || len(a.Path) > MaxPath || !path.Exact() {
 		return "", false, false
 	}
-	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	last := len(segments) - 1
-	name, ext, hasExt := strings.Cut(segments[last], ".")
-	switch {
-	case len(point) == 1 && point[0] == "action_name":
-		return name, true, true
-	case len(point) == 1 && point[0] == "action_ext":
-		return ext, hasExt, true
-	case len(point) != 2 || point[0] != "path":
+	for _, c := range path.conditions() {
+		if slices.Equal(c.Point, point) {
+			return c.Value, c.Type != ConditionAbsent, true
+		}
+	}
+	if len(point) != 2 || point[0] != "path" {
 		return "", false, false
 	}
 	i, err := strconv.Atoi(point[1])
-	if err != nil || i < 0 || i >= last {
-		return "", false, err == nil && i >= 0
-	}
-	return segments[i], true, true
+	return "", false, err == nil && i >= 0
 }

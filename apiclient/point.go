@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -34,18 +35,13 @@ func (p Part) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
 func (p *Part) UnmarshalJSON(value []byte) error {
 	*p = nil
-	var items []json.RawMessage
-	_ = json.Unmarshal(value, &items)
-	for _, item := range items {
-		if item[0] == '[' {
-			var in []text
-			_ = json.Unmarshal(item, &in)
-			for _, t := range in {
-				*p = append(*p, string(t))
-			}
-			continue
+	for _, item := range items(value) {
+		if item[0] != '[' {
+			*p = append(*p, written(item))
 		}
-		*p = append(*p, written(item))
+		for _, in := range items(item) {
+			*p = append(*p, string(textOf(in)))
+		}
 	}
 	return nil
 }
@@ -53,17 +49,15 @@ func (p *Part) UnmarshalJSON(value []byte) error {
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
 func (p *Point) UnmarshalJSON(value []byte) error {
 	*p = nil
-	var items []json.RawMessage
-	_ = json.Unmarshal(value, &items)
-	for i := 0; i < len(items); i++ {
+	for all := items(value); len(all) > 0; all = all[1:] {
 		var part Part
-		if items[i][0] == '[' {
-			if _ = part.UnmarshalJSON(items[i]); part == nil {
+		if all[0][0] == '[' {
+			if _ = part.UnmarshalJSON(all[0]); part == nil {
 				part = Part{""} // nothing that is known, and like no other
 			}
-		} else if part = (Part{written(items[i])}); argumentOf(part[0]) != nothing && i+1 < len(items) {
-			i++
-			part = append(part, written(items[i]))
+		} else if part = (Part{written(all[0])}); argumentOf(part[0]) != nothing && len(all) > 1 {
+			all = all[1:]
+			part = append(part, written(all[0]))
 		}
 		*p = append(*p, part)
 	}
@@ -72,8 +66,8 @@ func (p *Point) UnmarshalJSON(value []byte) error {
 
 // written is an item of a point as it is written: what is neither text nor number must not be like something else.
 func written(item json.RawMessage) string {
-	var t text
-	if _ = t.UnmarshalJSON(item); t == "" && item[0] != '"' {
+	t := textOf(item)
+	if t == "" && item[0] != '"' {
 		return string(item)
 	}
 	return string(t)
@@ -88,23 +82,30 @@ const (
 	index
 )
 
-// argumentOf is what a parser takes as argument. Unknown parsers take none.
-func argumentOf(parser string) argument {
-	switch parser {
-	case "get", "header", "cookie", "form_urlencoded", "multipart", "content_disp", "response_header", "hash", "json", "json_obj",
-		"jwt", "protobuf", "xml_tag", "xml_attr", "viewstate_array", "viewstate_pair", "viewstate_triplet", "viewstate_dict", "viewstate_sparse_array",
-		"gql_query", "gql_mutation", "gql_subscription", "gql_fragment", "gql_dir", "gql_spread", "gql_type", "gql_var":
-		return name
-	case "path", "array", "json_array", "grpc", "xml_comment", "xml_dtd_entity", "xml_pi", "xml_tag_array":
-		return index
+// arguments are what the parsers that wafbot knows take as argument.
+var arguments = sync.OnceValue(func() map[string]argument {
+	all := map[string]argument{}
+	for takes, names := range map[argument]string{
+		name: "get header cookie form_urlencoded multipart content_disp response_header hash json json_obj jwt protobuf " +
+			"xml_tag xml_attr viewstate_array viewstate_pair viewstate_triplet viewstate_dict viewstate_sparse_array gql_query " +
+			"gql_mutation gql_subscription gql_fragment gql_dir gql_spread gql_type gql_var",
+		index:   "path array json_array grpc xml_comment xml_dtd_entity xml_pi xml_tag_array",
+		nothing: "uri post action_name action_ext json_doc xml base64 gzip percent htmljs viewstate pollution file gql",
+	} {
+		for _, parser := range strings.Fields(names) {
+			all[parser] = takes
+		}
 	}
-	return nothing
-}
+	return all
+})
 
-// known reports whether wafbot knows the parser; those without argument are listed here.
+// argumentOf is what a parser takes as argument. Unknown parsers take none.
+func argumentOf(parser string) argument { return arguments()[parser] }
+
+// known reports whether wafbot knows the parser.
 func known(parser string) bool {
-	return argumentOf(parser) != nothing || slices.Contains([]string{"uri", "post", "action_name", "action_ext", "json_doc", "xml", "base64",
-		"gzip", "percent", "htmljs", "viewstate", "pollution", "file", "gql"}, parser)
+	_, known := arguments()[parser]
+	return known
 }
 
 // Understood reports whether wafbot knows every parser of the point, and what follows each: only then can it be sent

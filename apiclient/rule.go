@@ -57,8 +57,8 @@ type ConditionSet struct {
 
 // PatchTypes are the attack types a virtual patch can stop, without "any", which closes its whole scope.
 func PatchTypes() []string {
-	return []string{"xss", "sqli", "rce", "xxe", "ptrav", "crlf", "redir", "nosqli", "ldapi", "scanner", "mass_assignment",
-		"ssrf", "ssi", "mail_injection", "ssti", "invalid_xml"}
+	return strings.Fields("xss sqli rce xxe ptrav crlf redir nosqli ldapi scanner mass_assignment ssrf ssi " +
+		"mail_injection ssti invalid_xml")
 }
 
 // Patchable reports whether a virtual patch can stop attacks of the type.
@@ -75,17 +75,13 @@ const (
 // maxRules is how many rules or sets of conditions are asked for at once.
 const maxRules = 1000
 
-// RuleFilter selects rules.
-type RuleFilter struct {
-	ConditionID int64 // 0: of all condition sets
-}
-
-// Rules lists the account's rules of all types, the last changed first: POST /v1/objects/hint.
+// Rules lists the account's rules of all types, or those of one set of conditions, the last changed first: POST
+// /v1/objects/hint.
 // It may be repeated; an error ends the list.
-func (c *Client) Rules(ctx context.Context, f RuleFilter) iter.Seq2[Rule, error] {
+func (c *Client) Rules(ctx context.Context, condition int64) iter.Seq2[Rule, error] {
 	filter := map[string]any{}
-	if f.ConditionID != 0 {
-		filter["actionid"] = f.ConditionID
+	if condition != 0 {
+		filter["actionid"] = condition
 	}
 	return each[Rule](c, c.objects(ctx, query{op: "list rules", kind: "hint", most: maxRules, filter: filter, orderBy: "updated_at"}))
 }

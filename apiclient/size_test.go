@@ -87,7 +87,7 @@ func TestARecordThatIsTooLongIsSkipped(t *testing.T) {
 	read := func() (ids []int64) {
 		t.Helper()
 		before := len(s.requests())
-		got, err := drain(c.Rules(t.Context(), apiclient.RuleFilter{}))
+		got, err := drain(c.Rules(t.Context(), 0))
 		require.NoError(t, err)
 		for _, r := range got {
 			ids = append(ids, r.ID)
@@ -109,7 +109,7 @@ func TestARecordThatIsTooLongIsSkipped(t *testing.T) {
 	require.Empty(t, c.TooLong())
 
 	s.fault = body(200, strings.Repeat(" ", 9<<20))
-	_, err := drain(c.Rules(t.Context(), apiclient.RuleFilter{}))
+	_, err := drain(c.Rules(t.Context(), 0))
 	require.ErrorContains(t, err, "not read any further")
 	require.Less(t, len(s.requests()), 80, "bounded")
 }

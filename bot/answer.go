@@ -29,19 +29,19 @@ type answers struct {
 const maxDraws = 8
 
 // say is an answer of one line.
-func say(words text.Text) card.Message { return card.Lines([]text.Text{words}, nil) }
+func say(parts ...any) card.Message { return card.Lines([]text.Text{text.New(parts...)}, nil) }
 
 // resultMessage is the answer to a request.
 func (a *answers) resultMessage(req request, res call.Result, err error) card.Message {
-	var refused *refusal.Refusal
+	refused, is := errors.AsType[*refusal.Refusal](err)
 	switch {
 	case err == nil:
 		return card.Answer(res, req.View != "")
-	case errors.Is(err, refusal.ErrUsage) && errors.As(err, &refused) && a.Verbs.Fillable(req.Line):
+	case is && errors.Is(err, refusal.ErrUsage) && a.Verbs.Fillable(req.Line):
 		return card.FormOffer(refused, a.Verbs.InThread(req.Line, req.Attack))
-	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
+	case is && errors.Is(err, refusal.ErrAsk):
 		return card.Ask(refused)
-	case errors.As(err, &refused):
+	case is:
 		return card.Refused(refused)
 	}
 	words, fault := call.ForPeople(req.Invocation, err)
@@ -51,13 +51,9 @@ func (a *answers) resultMessage(req request, res call.Result, err error) card.Me
 	return say(words)
 }
 
-// answer sends a message to who asked. It retries transient failures until the context ends.
-func (a *answers) answer(ctx context.Context, req request, msg card.Message) {
-	a.answerUntil(ctx, ctx, req, msg)
-}
-
-// answerUntil is answer without retries after more has ended. It reports whether there is nothing left to try.
-func (a *answers) answerUntil(ctx, more context.Context, req request, msg card.Message) bool {
+// answer sends a message to who asked. It retries transient failures until one of the contexts ends, and begins no try
+// after more has. It reports whether there is nothing left to try.
+func (a *answers) answer(ctx, more context.Context, req request, msg card.Message) bool {
 	if req.Actor.Via == record.ViaPager {
 		return true // it reads none
 	}
@@ -81,7 +77,9 @@ func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait
 	if req.View != "" {
 		if err = a.answerView(ctx, req, msg); err == nil {
 			if req.Home {
-				a.drawHome(ctx, req) // behind the view
+				if err := a.publishHome(ctx, req, nil); err != nil { // behind the view
+					a.Log.WarnContext(ctx, "draw home tab", "user", req.Actor.ID, "err", err)
+				}
 			}
 			return 0, false
 		}
@@ -120,13 +118,6 @@ func (a *answers) answerView(ctx context.Context, req request, msg card.Message)
 		a.log.warn(ctx, "answer in view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err
-}
-
-// drawHome draws a Home tab without an answer, and tries once.
-func (a *answers) drawHome(ctx context.Context, req request) {
-	if err := a.publishHome(ctx, req, nil); err != nil {
-		a.Log.WarnContext(ctx, "draw home tab", "user", req.Actor.ID, "err", err)
-	}
 }
 
 // publishHome draws the Home tab of who asks (views.publish), with an answer on top, when there is room. The role is checked as for a typed status.

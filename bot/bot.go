@@ -2,7 +2,6 @@
 package bot
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -84,8 +83,8 @@ type Notifier interface {
 	Drawn(ctx context.Context, account, attack string) (s call.Situation, known bool, err error)
 }
 
-// Config is what a Server works with. Slack, Runner, Verbs, Notifier, Inbox, Cards and Accounts must be set, and
-// Secret, or Links and Slack's app token.
+// Config is what a Server works with. All must be set but what says otherwise, and Secret, or Links and Slack's app
+// token.
 type Config struct {
 	Slack    *slackconn.Client
 	Secret   apiclient.Secret // signs Slack's requests; "": none are received over HTTP
@@ -105,13 +104,13 @@ type Config struct {
 	// there is none.
 	Called func(ctx context.Context, pager, id string) (account, attack string, err error)
 
-	Damaged       func(ctx context.Context) []string      // what Redis held and can't be read; nil: nothing
-	Broken        func() map[string]string                // sources whose files can't be read, and why; nil: there are no files
+	Damaged       func(ctx context.Context) []string      // what Redis held and can't be read
+	Broken        func() map[string]string                // sources whose files can't be read, and why
 	Configuration func() Configuration                    // how it stands; nil: it isn't shown
-	State         func(ctx context.Context) metrics.State // for /metrics, but for what the Server knows; nil: nothing
-	Metrics       *metrics.Metrics                        // nil: counted for nobody
-	Log           *slog.Logger                            // nil: discarded
-	Clocks        *clock.Clocks                           // nil: this machine's
+	State         func(ctx context.Context) metrics.State // for /metrics, but for what the Server knows
+	Metrics       *metrics.Metrics
+	Log           *slog.Logger
+	Clocks        *clock.Clocks
 }
 
 // Server receives what people click and type, over HTTP and Socket Mode, and shows them what happens. It serves health
@@ -130,10 +129,6 @@ func (s *Server) Rebuilding(account, progress string) { s.readings.Store(account
 
 // New makes a Server. It receives nothing yet.
 func New(cfg Config) *Server {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
 	answers := &answers{&cfg, &sampledLog{log: cfg.Log}, make(chan struct{}, maxDraws)}
 	in := &ingress{&requests{answers: answers, open: make(chan struct{}, maxReads), homes: map[string]*reply{}}}
 	return &Server{
@@ -151,12 +146,8 @@ func (s *Server) Receive(ctx context.Context) error { return s.socket.Receive(ct
 
 // Linked reports whether a Socket Mode link can receive.
 func (s *Server) Linked() bool {
-	open, _ := s.socket.State()
-	return open > 0
+	return s.socket.State().Open > 0
 }
-
-// Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
-func (s *Server) Drain(ctx context.Context) { s.wait(ctx) }
 
 // logEvery is how often a warning is logged again that a flood repeats.
 const logEvery = 5 * time.Second

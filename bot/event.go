@@ -45,10 +45,12 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		ID    string          `json:"event_id"`
 		App   string          `json:"api_app_id"`
 		Event json.RawMessage `json:"event"`
-		For   []installation  `json:"authorizations"`
+		For   []struct {
+			User string `json:"user_id"`
+			Bot  bool   `json:"is_bot"`
+		} `json:"authorizations"`
 	}
-	if err := json.Unmarshal(body, &outer); err != nil {
-		in.log.warn(ctx, "read event", "err", err)
+	if !in.decode(ctx, body, &outer) {
 		return
 	}
 	if outer.Type == "app_rate_limited" {
@@ -59,8 +61,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		return
 	}
 	var m message
-	if err := json.Unmarshal(outer.Event, &m); err != nil {
-		in.log.warn(ctx, "read event", "err", err)
+	if !in.decode(ctx, outer.Event, &m) {
 		return
 	}
 	if outer.ID != "" {
@@ -68,37 +69,31 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	}
 	switch {
 	case m.Type == "app_home_opened" && m.Tab == "home" && m.User != "":
-		in.reply(request{
-			Home: true, names: d.names,
-			Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: m.author()},
-		}, card.Message{})
+		req := d.request("", "", m.author())
+		req.Home = true
+		in.reply(req, card.Message{})
 	case m.written():
-		in.message(ctx, d, m, outer.For)
+		self := ""
+		if len(outer.For) > 0 && outer.For[0].Bot {
+			self = outer.For[0].User
+		}
+		in.message(ctx, d, m, self)
 	}
 }
 
-// installation is for whom Slack sends an event: the bot's user.
-type installation struct {
-	User string `json:"user_id"`
-	Bot  bool   `json:"is_bot"`
-}
-
-// self is wafbot's user id. Events say it, so that a line can be read and kept while Slack's methods fail.
-func (in *ingress) self(ctx context.Context, sentFor []installation) (string, error) {
-	if len(sentFor) > 0 && sentFor[0].Bot {
-		return sentFor[0].User, nil
+// message runs a message to the bot as a line. Events say the bot's user id, so that a line can be read and kept while
+// Slack's methods fail; "": it has to be asked for.
+func (in *ingress) message(ctx context.Context, d delivery, m message, self string) {
+	var err error
+	if self == "" {
+		var of slackconn.Identity
+		of, err = in.Slack.Self(ctx)
+		self = of.User
 	}
-	self, err := in.Slack.Self(ctx)
-	return self.User, err
-}
-
-// message runs a message to the bot as a line.
-func (in *ingress) message(ctx context.Context, d delivery, m message, sentFor []installation) {
-	self, err := in.self(ctx, sentFor)
 	if err != nil {
 		in.Log.ErrorContext(ctx, "take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was probably not for the bot
-			in.reply(in.asked(ctx, d, m), say(text.New("Failed, not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again")))
+			in.reply(in.asked(ctx, d, m), say("Failed, not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
 		}
 		return
 	}
@@ -109,7 +104,7 @@ func (in *ingress) message(ctx context.Context, d delivery, m message, sentFor [
 		in.take(ctx, in.asked(ctx, d, m), line)
 	case m.Type == "app_mention":
 		// "Don't @wafbot deny that yet" is no command.
-		in.reply(in.asked(ctx, d, m), say(text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done")))
+		in.reply(in.asked(ctx, d, m), say("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
 	}
 }
 
@@ -220,9 +215,7 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 		Type    string          `json:"type"`
 		User    json.RawMessage `json:"user"`
 		Group   string          `json:"subteam_id"`
-		Subteam struct {
-			ID string `json:"id"`
-		} `json:"subteam"`
+		Subteam identified      `json:"subteam"`
 	}
 	_ = json.Unmarshal(event, &e) // without a type it is another event
 	of := ""
@@ -230,9 +223,7 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 	default:
 		return false
 	case "user_change":
-		var user struct {
-			ID string `json:"id"`
-		}
+		var user identified
 		_ = json.Unmarshal(e.User, &user)
 		of = user.ID
 	case "subteam_members_changed", "subteam_updated", "subteam_created":

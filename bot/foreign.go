@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // foreign reports whether a delivery is of another Slack app than the one whose bot token wafbot has. That happens where its signing secret or app token is
@@ -20,5 +19,5 @@ func (in *ingress) foreign(ctx context.Context, app string) bool {
 
 // ofAnotherApp says why a delivery is refused.
 func ofAnotherApp() card.Message {
-	return say(text.New("Not done: this was sent by another Slack app than the one whose bot token wafbot has. Its tokens and signing secret must be of one app"))
+	return say("Not done: this was sent by another Slack app than the one whose bot token wafbot has. Its tokens and signing secret must be of one app")
 }

@@ -74,7 +74,7 @@ func (in *ingress) showView(req request, words string, needs func(line record.Li
 		}
 		in.Log.ErrorContext(ctx, "draw view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
 		req.View = id // else it would stay a loading view
-		return &reply{req, say(text.New("The form could not be shown. Without a form it is ", text.Code(words)))}
+		return &reply{req, say("The form could not be shown. Without a form it is ", text.Code(words))}
 	})
 }
 
@@ -106,7 +106,7 @@ func (in *ingress) openLoading(ctx context.Context, req request, words string) (
 		return "", nil
 	}
 	in.Log.WarnContext(ctx, "open view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
-	return "", &reply{req, say(text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words)))}
+	return "", &reply{req, say("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}
 }
 
 // askInView asks the question before a change in a view (views.open), if the click's trigger is still valid. It reports whether it is shown.

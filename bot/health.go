@@ -38,14 +38,6 @@ type Configuration struct {
 	Removed map[string]string `json:"removed,omitempty"` // accounts that it has no more, and what becomes of their changes
 }
 
-// Remove notes an account that the configuration has no more.
-func (c *Configuration) Remove(account, what string) {
-	if c.Removed == nil {
-		c.Removed = map[string]string{}
-	}
-	c.Removed[account] = what
-}
-
 type accountState struct {
 	Failing    string    `json:"failing,omitempty"`
 	Capped     string    `json:"capped,omitempty"` // there are more attacks than are watched
@@ -59,12 +51,10 @@ const slackPatience = 800 * time.Millisecond
 
 // state is what /metrics shows beside what was counted.
 func (s *Server) state(ctx context.Context) (state metrics.State) {
-	if s.State != nil {
-		state = s.State(ctx)
-	}
+	state = s.State(ctx)
 	state.SlackUp = s.askSlack(ctx) == nil
-	if open, _ := s.socket.State(); s.Slack.Links() {
-		state.SocketLinks = &open
+	if s.Slack.Links() {
+		state.SocketLinks = new(s.socket.State().Open)
 	}
 	_, state.Receiving = s.waysIn()
 	return state
@@ -78,23 +68,23 @@ const overHTTP = 10 * time.Minute
 // lately.
 func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	ways = map[string]string{}
-	open, trouble := s.socket.State()
+	socket := s.socket.State()
 	if s.Slack.Links() {
 		ways["socket mode"] = "ok"
-		if trouble != "" {
-			ways["socket mode"] = fmt.Sprintf("ok, %d open; the last one: %s", open, trouble)
+		if socket.Trouble != "" {
+			ways["socket mode"] = fmt.Sprintf("ok, %d open; the last one: %s", socket.Open, socket.Trouble)
 		}
-		if open == 0 {
-			ways["socket mode"] = "nothing can be received: " + cmp.Or(trouble, "no socket mode link is open yet")
+		if socket.Open == 0 {
+			ways["socket mode"] = "nothing can be received: " + cmp.Or(socket.Trouble, "no socket mode link is open yet")
 		}
 	}
 	lately := s.sent.Load() != 0 && s.Clocks.Now().Sub(time.Unix(s.sent.Load(), 0)) < overHTTP
 	switch {
 	case s.Secret == "":
-		return ways, open > 0
-	case s.Slack.Links() && !s.socket.Off() && !lately:
+		return ways, socket.Open > 0
+	case s.Slack.Links() && !socket.Off && !lately:
 		ways["http"] = "unused: the app has Socket Mode"
-		return ways, open > 0
+		return ways, socket.Open > 0
 	}
 	ways["http"] = "ok"
 	return ways, true
@@ -102,8 +92,7 @@ func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 
 // Trouble is why a Socket Mode link that should be open isn't; "": nothing is known.
 func (s *Server) Trouble() string {
-	_, trouble := s.socket.State()
-	return trouble
+	return s.socket.State().Trouble
 }
 
 // askSlack asks whether Slack takes wafbot's token.
@@ -130,7 +119,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	asked.Wait()
 	state := readiness{
 		Version: version.Get().String(), Redis: "ok", Slack: "ok", Limited: s.Slack.Held(),
-		Accounts: map[string]accountState{},
+		Accounts: map[string]accountState{}, Sources: s.Broken(),
 	}
 	if said != nil {
 		state.Slack = "can't be used: " + slackconn.Brief(said)
@@ -144,11 +133,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		s.log.warn(r.Context(), "not ready", "err", redis) // anybody who reaches the port may ask
 		state.Redis = "can't be written: it " + refusal.Redis(redis) + ". Changes are refused"
 	}
-	if s.Damaged != nil && redis == nil {
+	if redis == nil {
 		state.Damaged = s.Damaged(r.Context())
-	}
-	if s.Broken != nil {
-		state.Sources = s.Broken()
 	}
 	if s.Configuration != nil {
 		state.Config = new(s.Configuration())

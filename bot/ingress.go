@@ -10,7 +10,6 @@ import (
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -48,25 +47,30 @@ func (in *ingress) handle(ctx context.Context, kind string, d delivery, payload 
 	return nil
 }
 
+// decode reads what Slack delivered. It reports whether that can be read.
+func (in *ingress) decode(ctx context.Context, payload []byte, into any) bool {
+	err := json.Unmarshal(payload, into)
+	if err != nil {
+		in.log.warn(ctx, "read delivery", "err", err)
+	}
+	return err == nil
+}
+
 // command handles a slash command.
 func (in *ingress) command(ctx context.Context, d delivery, body []byte) {
 	var fields map[string]any
-	if err := json.Unmarshal(body, &fields); err != nil {
-		in.log.warn(ctx, "read command", "err", err)
+	if !in.decode(ctx, body, &fields) {
 		return
 	}
 	get := func(field string) string { text, _ := fields[field].(string); return text }
 	if get("ssl_check") == "1" { // of Slack itself, which only wants the acknowledgement
 		return
 	}
-	channel := get("channel_id")
-	req := request{
-		Channel: channel, ResponseURL: get("response_url"), Trigger: get("trigger_id"), names: d.namedBy("command", get("trigger_id")),
-		Invocation: call.Invocation{
-			ID: d.names[0], At: d.at, Account: in.accountIn(channel),
-			Actor: record.Actor{ID: get("user_id"), Team: cmp.Or(get("team_id"), "unknown"), Name: get("user_name"), Via: record.ViaSlash},
-		},
-	}
+	req := d.request("command", get("trigger_id"), record.Actor{
+		ID: get("user_id"), Team: cmp.Or(get("team_id"), "unknown"), Name: get("user_name"), Via: record.ViaSlash,
+	})
+	req.Channel, req.ResponseURL = get("channel_id"), get("response_url")
+	req.Account = in.accountIn(req.Channel)
 	if in.foreign(ctx, get("api_app_id")) {
 		in.reply(req, ofAnotherApp())
 		return
@@ -120,10 +124,8 @@ type payload struct {
 		Name     string `json:"name"`
 		TeamID   string `json:"team_id"`
 	} `json:"user"`
-	Team struct {
-		ID string `json:"id"`
-	} `json:"team"`
-	Trigger string `json:"trigger_id"`
+	Team    identified `json:"team"`
+	Trigger string     `json:"trigger_id"`
 	View    struct {
 		ID         string    `json:"id"`
 		Type       string    `json:"type"` // modal or home
@@ -131,9 +133,7 @@ type payload struct {
 		Meta       string    `json:"private_metadata"`
 		State      viewState `json:"state"`
 	} `json:"view"`
-	Channel struct {
-		ID string `json:"id"`
-	} `json:"channel"`
+	Channel   identified `json:"channel"`
 	Container struct {
 		MessageTS   string `json:"message_ts"`
 		ThreadTS    string `json:"thread_ts"`
@@ -147,11 +147,15 @@ type payload struct {
 	ResponseURL string `json:"response_url"`
 }
 
+// identified is something of which the id is needed.
+type identified struct {
+	ID string `json:"id"`
+}
+
 // interaction handles a click or a submission. Its result is sent with the acknowledgement; nil: none.
 func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
 	var p payload
-	if err := json.Unmarshal(body, &p); err != nil {
-		in.log.warn(ctx, "read interaction", "err", err)
+	if !in.decode(ctx, body, &p) {
 		return nil
 	}
 	switch foreign, submission := in.foreign(ctx, p.App), p.Type == "view_submission"; {
@@ -189,7 +193,7 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 		in.openMore(req, action.Value)
 	case card.ActionCancel:
 		req.Ephemeral = true // the answer replaces the question
-		in.reply(req, say(text.New("Cancelled. Nothing was done")))
+		in.reply(req, say("Cancelled. Nothing was done"))
 	case card.ActionRefresh:
 		in.reply(req, card.Message{})
 	case card.ActionLink: // the client has opened the address already
@@ -200,14 +204,12 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 
 // request is where a click came from. In a shared channel the user's team may differ from the message's workspace.
 func (p payload) request(d delivery) request {
-	actor := record.Actor{ID: p.User.ID, Team: cmp.Or(p.User.TeamID, p.Team.ID), Name: cmp.Or(p.User.Username, p.User.Name), Via: record.ViaButton}
-	req := request{
-		Channel: cmp.Or(p.Channel.ID, p.Container.ChannelID), MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
-		Home:       p.View.Type == "home",
-		names:      d.namedBy(p.Type, p.Trigger),
-		Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: actor},
-		Trigger:    p.Trigger,
-	}
+	req := d.request(p.Type, p.Trigger, record.Actor{
+		ID: p.User.ID, Team: cmp.Or(p.User.TeamID, p.Team.ID), Name: cmp.Or(p.User.Username, p.User.Name), Via: record.ViaButton,
+	})
+	at := p.Container
+	req.Channel, req.MessageTS, req.Thread = cmp.Or(p.Channel.ID, at.ChannelID), at.MessageTS, at.ThreadTS
+	req.Ephemeral, req.ResponseURL, req.Home = at.IsEphemeral, p.ResponseURL, p.View.Type == "home"
 	if p.View.Type == "modal" {
 		req.inView(p.View.ID, p.View.Meta)
 	}
@@ -217,6 +219,6 @@ func (p payload) request(d delivery) request {
 // unknown answers a button that this version doesn't know: old messages keep their buttons.
 func (in *ingress) unknown(req request, action string) {
 	in.log.warn(req.within(context.Background()), "unknown action", "action", action, "user", req.Actor.ID)
-	in.reply(req, say(text.New("This message is out of date: its button does nothing any more. ", text.Code(in.Command+" status"), " shows what is going on, ",
-		text.Code(in.Command+" help"), " what can be typed")))
+	in.reply(req, say("This message is out of date: its button does nothing any more. ", text.Code(in.Command+" status"), " shows what is going on, ",
+		text.Code(in.Command+" help"), " what can be typed"))
 }

@@ -48,23 +48,20 @@ func readsAttack(line record.Line) record.Line {
 
 // permitted is what else can be done about an attack, as far as who asks may do it, and in words what is left out.
 func (in *ingress) permitted(ctx context.Context, req request, s call.Situation) (groups []advice.Group, left text.Text) {
-	all := advice.More(s)
+	groups = advice.More(s)
 	var lines []record.Line
-	for _, g := range all {
+	for _, g := range groups {
 		for _, do := range g.Do {
 			lines = append(lines, do.Line)
 		}
 	}
 	may, left := in.Runner.Permitted(ctx, req.Invocation, s.Account.Name, lines)
-	for _, g := range all {
-		mine := advice.Group{Title: g.Title}
-		for i, do := range g.Do {
-			if may[i] {
-				mine.Do = append(mine.Do, do)
-			}
-		}
-		may = may[len(g.Do):]
-		groups = append(groups, mine)
+	for i, g := range groups {
+		groups[i].Do = slices.DeleteFunc(g.Do, func(call.Suggestion) bool {
+			no := !may[0]
+			may = may[1:]
+			return no
+		})
 	}
 	return slices.DeleteFunc(groups, func(g advice.Group) bool { return len(g.Do) == 0 }), left
 }

@@ -26,13 +26,14 @@ type delivery struct {
 	at    time.Time
 }
 
-// namedBy are its names, with the one that it has over either way in: Slack makes a trigger for each command and each
-// click.
-func (d delivery) namedBy(kind, trigger string) []string {
-	if trigger == "" {
-		return d.names
+// request is what somebody asks for by it. It is named by its trigger, too, which it has over either way in: Slack makes
+// one for each command and each click.
+func (d delivery) request(kind, trigger string, by record.Actor) request {
+	req := request{Trigger: trigger, names: d.names, Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: by}}
+	if trigger != "" {
+		req.names = append(slices.Clip(d.names), kind+" "+trigger)
 	}
-	return append(slices.Clip(d.names), kind+" "+trigger)
+	return req
 }
 
 // workVersion is the version of stored requests. A replica reads every version up to its own.
@@ -126,10 +127,10 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 		if slackconn.DialFailed(err) || refusal.TroubleOf(err).Answered {
 			return new(say(refusal.Away(err).Text))
 		}
-		return new(say(perhapsStored()))
+		return new(perhapsStored())
 	case waiting > 0:
 		r.log.warn(ctx, "too many requests of one person at once", "user", req.Actor.ID)
-		return new(say(text.New("Not done: ", waiting, " of your lines wait already, and one is carried out after another. Send it again when they are answered")))
+		return new(say("Not done: ", waiting, " of your lines wait already, and one is carried out after another. Send it again when they are answered"))
 	}
 	return nil
 }
@@ -167,8 +168,8 @@ func (c *Config) accountOf(req request) string {
 const maxLogged = 500
 
 // perhapsStored says that whether a request was stored is unknown.
-func perhapsStored() text.Text {
-	return text.New("perhaps not recorded: wafbot's store (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
+func perhapsStored() card.Message {
+	return say("perhaps not recorded: wafbot's store (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 }
 
 // reply is what is answered to a request.
@@ -221,8 +222,8 @@ func (r *requests) answerLater(req request, msg card.Message) {
 	r.start(req, func(context.Context) *reply { return &reply{req, msg} })
 }
 
-// wait waits until every read has ended, or the context has.
-func (r *requests) wait(ctx context.Context) {
+// Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
+func (r *requests) Drain(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { r.wg.Wait(); close(done) }()
 	select {
@@ -249,7 +250,7 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		defer cancel()
 		var made *reply
 		if delay.Try(r.Log, "a request", func() error { made = do(ctx); return nil }) != nil {
-			made = &reply{req, say(text.New("Failed: that is a fault of wafbot's, and its log says where"))}
+			made = &reply{req, say("Failed: that is a fault of wafbot's, and its log says where")}
 		}
 		<-r.open
 		switch {
@@ -257,7 +258,7 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		case made.to.Home && made.to.View == "":
 			r.answerHome(made)
 		default:
-			r.answer(ctx, made.to, made.msg)
+			r.answer(ctx, ctx, made.to, made.msg)
 		}
 	})
 }
@@ -282,8 +283,8 @@ func (r *requests) drop(req request) {
 		ctx, cancel := context.WithTimeout(req.within(context.Background()), notifyWithin)
 		defer cancel()
 		_ = delay.Try(r.Log, "an answer", func() error {
-			r.send(ctx, req, say(text.New("Not done: too many requests are under way. Send it again in a minute; ",
-				"until then others of yours may be dropped without a word")))
+			r.send(ctx, req, say("Not done: too many requests are under way. Send it again in a minute; ",
+				"until then others of yours may be dropped without a word"))
 			return nil
 		})
 	})
@@ -312,7 +313,7 @@ func (r *requests) answerHome(made *reply) {
 		r.homes[user] = nil
 		r.mu.Unlock()
 		ctx, cancel := context.WithTimeout(made.to.within(context.Background()), readTimeout)
-		r.answer(ctx, made.to, made.msg)
+		r.answer(ctx, ctx, made.to, made.msg)
 		cancel()
 		r.mu.Lock()
 	}

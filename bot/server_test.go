@@ -1,12 +1,14 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -24,6 +26,7 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -40,6 +43,11 @@ func sign(secret, stamp, body string) string {
 // alone is a Server whose inbox also shares its links, where it can, and whose runner knows the verbs.
 func alone(cfg Config) *Server {
 	cfg.Verbs, _ = cfg.Runner.(Verbs)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), metrics.New()
+	cfg.Damaged = func(context.Context) []string { return nil }
+	cfg.Broken = func() map[string]string { return nil }
+	cfg.State = func(context.Context) metrics.State { return metrics.State{} }
 	cfg.Links, _ = cfg.Inbox.(slackconn.Links)
 	return New(cfg)
 }

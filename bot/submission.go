@@ -34,16 +34,14 @@ func (in *ingress) submittedInTime(ctx context.Context, p payload, d delivery) *
 	taken := make(chan *slack.ViewSubmissionResponse, 1)
 	go func() {
 		if delay.Try(in.Log, "a form", func() error { taken <- in.submitted(ctx, p, d); return nil }) != nil {
-			taken <- in.pushAnswer(p.request(d), say(perhapsStored()))
+			taken <- in.pushAnswer(p.request(d), perhapsStored())
 		}
 	}()
-	late := time.NewTimer(submittedWithin)
-	defer late.Stop()
 	select {
 	case answer := <-taken:
 		return answer
-	case <-late.C:
-		return in.pushAnswer(p.request(d), say(perhapsStored()))
+	case <-time.After(submittedWithin):
+		return in.pushAnswer(p.request(d), perhapsStored())
 	}
 }
 
@@ -63,7 +61,7 @@ func (in *ingress) submitted(ctx context.Context, p payload, d delivery) *slack.
 	switch {
 	case err != nil, m.Line == "", p.View.CallbackID != card.ViewForm && p.View.CallbackID != card.ViewAsk:
 		in.Log.WarnContext(ctx, "unknown form", "kind", p.View.CallbackID, "user", req.Actor.ID, "err", err)
-		return in.pushAnswer(req, say(text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")))
+		return in.pushAnswer(req, say("This form is of another version of wafbot. Nothing was done: close it and open it again"))
 	case p.View.CallbackID == card.ViewAsk:
 		req.Anyway = !questionExpired(m.Asked, d.at)
 		return in.acceptForm(ctx, req)
@@ -86,7 +84,7 @@ func (in *ingress) checkForm(ctx context.Context, req request, values map[string
 	filled, err := in.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
 		in.Log.WarnContext(ctx, "read form again", "user", req.Actor.ID, "err", err)
-		return in.pushAnswer(req, say(text.New("Failed: the facts for the form could not be read in time. Send it again in a moment")))
+		return in.pushAnswer(req, say("Failed: the facts for the form could not be read in time. Send it again in a moment"))
 	}
 	if err != nil {
 		return in.pushAnswer(req, in.resultMessage(req, call.Result{}, err))
@@ -103,10 +101,10 @@ func (in *ingress) checkForm(ctx context.Context, req request, values map[string
 	ask := req.Invocation
 	ask.Ask = true
 	res, err := in.Runner.Do(checking, ask)
-	var refused *refusal.Refusal
+	refused, is := errors.AsType[*refusal.Refusal](err)
 	switch {
 	case checking.Err() != nil: // it is checked again when it is carried out
-	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
+	case is && errors.Is(err, refusal.ErrAsk):
 		if len(refused.Warnings) > 0 {
 			return in.pushAnyway(req, refused)
 		}
@@ -120,16 +118,14 @@ func (in *ingress) checkForm(ctx context.Context, req request, values map[string
 
 // fieldErrors shows an error at its field; one that is about no field, as that Redis is unreachable, above the form.
 func (in *ingress) fieldErrors(req request, filled call.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
-	var refused *refusal.Refusal
 	words, _ := call.ForPeople(req.Invocation, err)
-	about := &refusal.Refusal{}
-	if errors.As(err, &refused) {
-		about = refused
-		if len(refused.Brief) > 0 {
-			words = refused.Brief
-		}
-	} else {
+	about, is := errors.AsType[*refusal.Refusal](err)
+	switch {
+	case !is:
+		about = &refusal.Refusal{}
 		in.resultMessage(req, call.Result{}, err) // it logs the error
+	case len(about.Brief) > 0:
+		words = about.Brief
 	}
 	field := form.FieldOf(filled, about, values)
 	if _, shown := values[field]; !shown { // no such field, or an older form
@@ -153,7 +149,7 @@ func (in *ingress) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmis
 	if answer := pushed(card.AskView(r, m)); answer != nil {
 		return answer
 	}
-	return in.pushAnswer(req, say(text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")))
+	return in.pushAnswer(req, say("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done"))
 }
 
 // maxPushed bounds the bytes of an acknowledgement: Slack silently drops one of 20 kB.

@@ -170,7 +170,7 @@ func (w *worker) finish(held, more context.Context, req request, res call.Result
 	defer w.answering.Add(-1)
 	ctx, cancel := context.WithTimeout(held, limit)
 	defer cancel()
-	answered := w.answerUntil(ctx, more, req, w.resultMessage(req, res, err))
+	answered := w.answer(ctx, more, req, w.resultMessage(req, res, err))
 	w.failedInThread(ctx, req, err)
 	return answered || ctx.Err() != nil && held.Err() == nil
 }
@@ -255,7 +255,7 @@ func (w *worker) failedInThread(ctx context.Context, req request, err error) {
 		return
 	}
 	words, _ := call.ForPeople(req.Invocation, err)
-	msg := say(text.New(text.User(req.Actor.ID), " ", words))
+	msg := say(text.User(req.Actor.ID), " ", words)
 	if err := w.Notifier.Post(ctx, notify.Post{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.ID, Account: req.Line.Keys["account"], Message: msg}); err != nil {
 		w.Log.ErrorContext(ctx, "reply in thread", "channel", req.Channel, "err", err)
 	}

@@ -35,11 +35,11 @@ func (w *world) situation(id string) call.Situation {
 			}
 		}
 	}
-	for e, err := range w.cfg.Services[a.Name].IPRules(context.Background(), apiclient.IPRuleFilter{}) {
+	for e, err := range w.cfg.Services[a.Name].IPRules(context.Background(), "") {
 		require.NoError(w.t, err)
 		s.Entries = append(s.Entries, e)
 	}
-	for r, err := range w.cfg.Services[a.Name].Rules(context.Background(), apiclient.RuleFilter{}) {
+	for r, err := range w.cfg.Services[a.Name].Rules(context.Background(), 0) {
 		require.NoError(w.t, err)
 		s.Rules = append(s.Rules, r)
 	}

@@ -219,7 +219,7 @@ func (d *dueChecker) actByClock(ctx context.Context, ch record.Change, now time.
 	case ch.State == record.StateBegun:
 		return d.settle(ctx, ch)
 	case change.VerifiesDeletion(ch, now):
-		entries, failed := apiclient.Collect(d.Services[d.account].IPRules(ctx, apiclient.IPRuleFilter{}))
+		entries, failed := apiclient.Collect(d.Services[d.account].IPRules(ctx, ""))
 		return d.verified(ctx, ch, failed, func(ch record.Change, _ []record.Change) record.DueDecision {
 			return change.VerifyDeletion(ch, entries)
 		})
@@ -276,7 +276,7 @@ func (d *dueChecker) verified(ctx context.Context, ch record.Change, failed erro
 // verifyMode looks whether a switch left one mode rule, its own. It deletes doubles, as a person would by a line, and
 // looks again; of what else is wrong it says so.
 func (d *dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
-	rules, failed := apiclient.Collect(d.Services[d.account].Rules(ctx, apiclient.RuleFilter{}))
+	rules, failed := apiclient.Collect(d.Services[d.account].Rules(ctx, 0))
 	var doubles []apiclient.Rule
 	err := d.verified(ctx, ch, failed, func(ch record.Change, all []record.Change) record.DueDecision {
 		var wrong text.Text

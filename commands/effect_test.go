@@ -103,11 +103,11 @@ func (x *watcher) effect(ch record.Change) record.Efficacy {
 func (x *watcher) situation() call.Situation {
 	x.t.Helper()
 	s := call.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), ListsReadAt: x.clock()}
-	for e, err := range x.cfg.Services["acme"].IPRules(x.t.Context(), apiclient.IPRuleFilter{}) {
+	for e, err := range x.cfg.Services["acme"].IPRules(x.t.Context(), "") {
 		require.NoError(x.t, err)
 		s.Entries = append(s.Entries, e)
 	}
-	for r, err := range x.cfg.Services["acme"].Rules(x.t.Context(), apiclient.RuleFilter{}) {
+	for r, err := range x.cfg.Services["acme"].Rules(x.t.Context(), 0) {
 		require.NoError(x.t, err)
 		s.Rules = append(s.Rules, r)
 	}

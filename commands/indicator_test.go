@@ -20,7 +20,7 @@ func (w *world) theRule(kind string) apiclient.Rule {
 	w.t.Helper()
 	w.service.CatchUp()
 	var found []apiclient.Rule
-	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), apiclient.RuleFilter{}) {
+	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), 0) {
 		require.NoError(w.t, err)
 		if r.Type == kind {
 			found = append(found, r)

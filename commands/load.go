@@ -229,15 +229,14 @@ func (r *reading) fromService(n call.Needs) {
 	readService(r, "attacks", &f.Attacks.Fact, n.Attacks, func(ctx context.Context, _ string) ([]apiclient.Attack, error) {
 		return r.listAttacks(ctx, r.account, n.Attacks)
 	})
-	var lists apiclient.IPRuleFilter
-	if n.Entries != call.AllLists {
-		lists.List = n.Entries
+	list := n.Entries
+	if list == call.AllLists {
+		list = ""
 	}
-	of := apiclient.RuleFilter{ConditionID: max(n.Rules, 0)}
-	which := apiclient.VulnFilter{ActiveOnly: n.Vulnerabilities == call.OpenVulnerabilities}
-	readService(r, "IP lists", &f.Entries.Fact, n.Entries, lagging(r, &f.Entries, listed(s.IPRules, lists)))
-	readService(r, "rules", &f.Rules.Fact, n.Rules, lagging(r, &f.Rules, listed(s.Rules, of)))
-	readService(r, "vulnerabilities", &f.Vulnerabilities.Fact, n.Vulnerabilities, listed(s.Vulnerabilities, which))
+	active := n.Vulnerabilities == call.OpenVulnerabilities
+	readService(r, "IP lists", &f.Entries.Fact, n.Entries, lagging(r, &f.Entries, listed(s.IPRules, list)))
+	readService(r, "rules", &f.Rules.Fact, n.Rules, lagging(r, &f.Rules, listed(s.Rules, max(n.Rules, 0))))
+	readService(r, "vulnerabilities", &f.Vulnerabilities.Fact, n.Vulnerabilities, listed(s.Vulnerabilities, active))
 	readService(r, "conditions", &f.Conditions.Fact, n.Conditions, func(ctx context.Context, _ string) ([]apiclient.ConditionSet, error) {
 		return apiclient.Collect(s.ConditionSets(ctx))
 	})

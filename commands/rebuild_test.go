@@ -31,14 +31,14 @@ func (w *world) emptied(unread bool, posted ...record.Change) rebuild.Known {
 	w.ledger.forget()
 	w.service.CatchUp()
 	var entries []apiclient.IPRule
-	for e, err := range w.cfg.Services["acme"].IPRules(w.t.Context(), apiclient.IPRuleFilter{}) {
+	for e, err := range w.cfg.Services["acme"].IPRules(w.t.Context(), "") {
 		require.NoError(w.t, err)
 		if !unread {
 			entries = append(entries, e)
 		}
 	}
 	var rules []apiclient.Rule
-	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), apiclient.RuleFilter{}) {
+	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), 0) {
 		require.NoError(w.t, err)
 		rules = append(rules, r)
 	}

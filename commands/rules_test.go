@@ -114,7 +114,7 @@ func TestRulesThatCannotBeDeleted(t *testing.T) {
 // oddRule is a service with one rule, of which a condition can't be read.
 type oddRule struct{ commands.Lister }
 
-func (oddRule) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error] {
+func (oddRule) Rules(context.Context, int64) iter.Seq2[apiclient.Rule, error] {
 	return func(yield func(apiclient.Rule, error) bool) {
 		odd := []apiclient.Rule{
 			{ID: 77, Type: apiclient.RulePatch, AttackType: "sqli", Conditions: make([]apiclient.Condition, 1)},

@@ -70,7 +70,7 @@ func (x *executor) lookUp(inv call.Invocation) (*job, error) {
 	}
 	c := &call.Call{
 		Setup: x.Setup, Facts: &call.Facts{}, Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""),
-		Account: x.accountOf(inv), Policy: policy.Policy{Policy: config.DefaultPolicy()},
+		Account: x.accountOf(inv), Policy: policy.Policy{Policy: config.Default[config.Policy]()},
 	}
 	x.tellTime(c)
 	return &job{executor: x, changes: cmd.DoesChange(inv.Line), Call: c}, nil

@@ -20,10 +20,10 @@ type Service struct {
 // Lister lists what the service has. An interface because tests have it list what the emulated service never does.
 type Lister interface {
 	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
-	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
-	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
+	IPRules(ctx context.Context, list string) iter.Seq2[apiclient.IPRule, error]
+	Rules(ctx context.Context, condition int64) iter.Seq2[apiclient.Rule, error]
 	ConditionSets(ctx context.Context) iter.Seq2[apiclient.ConditionSet, error]
-	Vulnerabilities(ctx context.Context, f apiclient.VulnFilter) iter.Seq2[apiclient.Vulnerability, error]
+	Vulnerabilities(ctx context.Context, active bool) iter.Seq2[apiclient.Vulnerability, error]
 }
 
 // Writer changes an account, and reads its figures. An interface because tests have it

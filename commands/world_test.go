@@ -130,7 +130,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	url, client := serve(w.service)
 	api, err := apiclient.New(apiclient.Config{BaseURL: url, Token: token, ClientID: 5, HTTP: client, Tries: 2, Pause: time.Microsecond})
 	require.NoError(t, err)
-	guards := config.DefaultPolicy()
+	guards := config.Default[config.Policy]()
 	guards.Changes, guards.RenewWhileActive, guards.Approval.OverrideAfter = config.ChangesOn, 0, 0
 	guards.Viewers, guards.Responders, guards.Admins = []string{eve.ID}, []string{ann.ID, bob.ID}, []string{root.ID, root2.ID}
 	guards.Terminal = map[string]config.TerminalUser{"ann": {Role: "responder", Slack: ann.ID}, "root": {Role: "admin"}}

@@ -38,8 +38,8 @@ type Config struct {
 type API interface {
 	// Attacks lists attack records, the latest hit first.
 	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
-	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
-	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
+	IPRules(ctx context.Context, list string) iter.Seq2[apiclient.IPRule, error]
+	Rules(ctx context.Context, condition int64) iter.Seq2[apiclient.Rule, error]
 	// Foreign is how many records of other clients its answers held, all of which were dropped.
 	Foreign() int64
 	// TooLong names the records that are skipped because each alone is too long to be read; "" if there are none.

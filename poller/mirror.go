@@ -43,11 +43,11 @@ func (p *Poller) mirror(ctx context.Context) {
 // and not the other.
 func (p *Poller) readSettings(ctx context.Context) (Settings, error) {
 	begin, s := p.cfg.Clock.Now(), p.Settings()
-	entries, err := collect(p.cfg.API.IPRules(ctx, apiclient.IPRuleFilter{}), func(apiclient.IPRule) bool { return true })
+	entries, err := collect(p.cfg.API.IPRules(ctx, ""), func(apiclient.IPRule) bool { return true })
 	if err == nil {
 		s.Entries = entries
 	}
-	rules, rulesErr := collect(p.cfg.API.Rules(ctx, apiclient.RuleFilter{}), func(r apiclient.Rule) bool {
+	rules, rulesErr := collect(p.cfg.API.Rules(ctx, 0), func(r apiclient.Rule) bool {
 		return r.Type == apiclient.RuleMode || r.Type == apiclient.RulePatch
 	})
 	if rulesErr == nil {

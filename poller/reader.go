@@ -55,7 +55,7 @@ func (r *reader) broken(err error) error {
 func (r *reader) readNewest(ctx context.Context) error {
 	var until time.Time // in a sweep nothing is old enough
 	first, known, sweep := true, false, !r.begin.Before(r.st.sweepAt)
-	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.from, Known: r}) {
+	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.from, Known: r.known}) {
 		if err := r.broken(err); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (r *reader) floods(page []apiclient.Attack) bool {
 
 // readIncidents reads them all.
 func (r *reader) readIncidents(ctx context.Context) error {
-	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.from, IncidentsOnly: true, Known: r}) {
+	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.from, IncidentsOnly: true, Known: r.known}) {
 		if err := r.broken(err); err != nil {
 			return fmt.Errorf("read incidents: %w", err)
 		}
@@ -166,8 +166,8 @@ func (r *reader) readUntil() time.Time {
 	return until
 }
 
-// Known implements apiclient.KnownRecords.
-func (r *reader) Known(sum uint64) bool { return r.st.bySum[sum] != nil }
+// known reports whether the record with that sum is one that is watched.
+func (r *reader) known(sum uint64) bool { return r.st.bySum[sum] != nil }
 
 // take keeps a page's records, reports whether one of them is unknown or has changed, and says when the oldest was last
 // hit. Records come twice when the list shifts while it is read. One that is unknown and older than the lookback, or

@@ -328,7 +328,7 @@ func (a *account) start() *poller.Poller {
 
 // accountOf is an account with nothing but its defaults, in which no attacks are a storm.
 func accountOf(name, channel string) *config.Account {
-	account := config.DefaultAccount()
+	account := config.Default[config.Account]()
 	account.Name, account.Channel, account.Storm = name, channel, config.Storm{}
 	return &account
 }

@@ -16,7 +16,7 @@ import (
 
 // FirstStart is the message after an account's first poll.
 func FirstStart(a *config.Account, first record.FirstStartFacts, p policy.Policy, whoMay text.Text) Message {
-	lines := []text.Text{
+	lines := text.Lines{
 		text.Newf("*wafbot watches %v* from now on. %v, %v%v in the last %v",
 			a.Name, goingOn(first), first.Incidents, text.Plural(int64(first.Incidents), " incident"), text.Duration(a.Lookback)),
 		text.New("It is ", p.Describe()),
@@ -24,7 +24,7 @@ func FirstStart(a *config.Account, first record.FirstStartFacts, p policy.Policy
 	}
 	var buttons []call.Suggestion
 	if first.Incidents > 0 {
-		buttons = append(buttons, call.Suggestion{Label: "List incidents", Line: record.Line{Name: "incidents"}.With("account", a.Name)})
+		buttons = append(buttons, call.Suggestion{Label: "List incidents", Line: record.LineOf(a.Name, "incidents")})
 	}
 	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons), Metadata: bounded(MetaStart, accountMeta(a.Name))}
 }
@@ -47,7 +47,7 @@ func goingOn(first record.FirstStartFacts) string {
 
 // Unreachable says that the WAF API can't be read, why, and how to fix it.
 func Unreachable(a *config.Account, f record.UnreachableFacts) Message {
-	lines := []text.Text{
+	lines := text.Lines{
 		text.Newf("*WAF API unreachable: wafbot can't see %v* since %v: %v. *Attacks may go on unseen*",
 			a.Name, f.From, f.Why),
 	}
@@ -70,16 +70,16 @@ func MonitoringGap(a *config.Account, f record.GapFacts, now time.Time) Message 
 	if f.Why != "" {
 		what, why, over = "wafbot couldn't see "+a.Name, ": "+f.Why, ". It sees again"
 	}
-	lines := []text.Text{text.Newf("*%v* from %v to %v (%v)%v%v", what, f.From, f.To, text.Duration(long), why, over)}
+	lines := text.Lines{text.Newf("*%v* from %v to %v (%v)%v%v", what, f.From, f.To, text.Duration(long), why, over)}
 	if long > a.Lookback {
-		lines = append(lines, text.Newf("What was over before %v is not known: wafbot reads the last %v",
-			f.To.Add(-a.Lookback), text.Duration(a.Lookback)))
+		lines.Addf("What was over before %v is not known: wafbot reads the last %v",
+			f.To.Add(-a.Lookback), text.Duration(a.Lookback))
 	}
 	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount)...)
 	grouped := ""
 	if f.Grouped > 0 {
 		grouped = fmt.Sprintf("%d in a storm's card, ", f.Grouped)
-		lines = append(lines, text.Newf("*Began meanwhile, and grouped in a storm's card*: %v", f.Grouped))
+		lines.Addf("*Began meanwhile, and grouped in a storm's card*: %v", f.Grouped)
 	}
 	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount)...)
 	notice := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.Duration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
@@ -88,25 +88,25 @@ func MonitoringGap(a *config.Account, f record.GapFacts, now time.Time) Message 
 	}
 	// Attacks are listed by the age of their last hit. An hour is added for a reader who comes later.
 	since := fmt.Sprintf("%dh", int(now.Sub(f.From)/time.Hour)+2)
-	return notified(notice, lines, call.Suggestion{Label: "List all", Line: record.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
+	return notified(notice, lines, call.Suggestion{Label: "List all", Line: record.LineOf(a.Name, "attacks").With("since", since)})
 }
 
 // gapLines lists the first attacks of so many, and counts the others.
-func gapLines(a *config.Account, title string, first []apiclient.Attack, count int) []text.Text {
+func gapLines(a *config.Account, title string, first []apiclient.Attack, count int) text.Lines {
 	if count == 0 {
 		return nil
 	}
-	lines := []text.Text{text.Lead(title, ": ", count)}
+	lines := text.Lines{text.Lead(title, ": ", count)}
 	for _, attack := range first {
 		kind := ""
 		if attack.Incident() {
 			kind = "INCIDENT "
 		}
-		lines = append(lines, text.Newf("• `%v` %v%v on %v, %v, %v, %v to %v: `%v`",
-			record.AttackID(a.Name, attack.ID), kind, typeName(attack, maxNoticeName), a.AppName(attack.App), words.StatusName(attack), words.Figure(attack.Hits, "hit"), timeOr(attack.First), timeOr(attack.Last), words.Where(attack)))
+		lines.Addf("• `%v` %v%v on %v, %v, %v, %v to %v: `%v`",
+			record.AttackID(a.Name, attack.ID), kind, typeName(attack, maxNoticeName), a.AppName(attack.App), words.StatusName(attack), words.Figure(attack.Hits, "hit"), timeOr(attack.First), timeOr(attack.Last), words.Where(attack))
 	}
 	if more := count - len(first); more > 0 {
-		lines = append(lines, text.Newf("… and %v more", more))
+		lines.Addf("… and %v more", more)
 	}
 	return lines
 }
@@ -121,19 +121,19 @@ func timeOr(t time.Time) any {
 // PagerUnreachable says that a pager can't be called, so that its reader pages by other means.
 func PagerUnreachable(a *config.Account, fault record.PagerFault) Message {
 	why := fmt.Sprintf("%s (route %s)", fault.Why, fault.Route)
-	lines := []text.Text{
+	lines := text.Lines{
 		text.Newf("*The pager of %v can't be called: no page is sent*. Why: %v",
 			a.Name, text.Sanitize(why, 2*text.MaxPath)),
 		text.Newf("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. If you read this: acknowledge what waits, or page by other means"),
 	}
 	return notified("The pager of "+a.Name+" can't be called, no page is sent: "+why, mentioning(lines, a.Ops()),
-		call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
+		call.Suggestion{Label: "Show status", Line: record.LineOf(a.Name, "status")})
 }
 
 // ForeignRecords says that the service answers with records of other clients, and what wafbot makes of them.
 func ForeignRecords(a *config.Account, came record.ForeignFacts) Message {
 	what := "The WAF API answers for " + a.Name + " with records of other clients"
-	lines := []text.Text{
+	lines := text.Lines{
 		text.Newf("*%v*: %v so far. They are left out, nothing is changed because of them, and no attack counts as over by a poll that held some. The account's own attacks are still watched",
 			what, came.Records),
 
@@ -145,26 +145,26 @@ func ForeignRecords(a *config.Account, came record.ForeignFacts) Message {
 // StoreRebuilt says in a channel what was rebuilt of an account after Redis was emptied, and what was lost.
 func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 	if facts.Unreadable {
-		return Lines([]text.Text{
+		return Lines(text.Lines{
 			text.Newf("*%v: wafbot can't rebuild its state*: it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope `channels:history` (in a private channel `groups:history`)", account),
 
 			text.Newf("If its store (Redis) was emptied, cards come again, and what it changed before can't be undone from here. `wafbot doctor` says how to fix it"),
 		}, nil)
 	}
-	lines := []text.Text{
+	lines := text.Lines{
 		text.Newf("*%v: wafbot's store (Redis) was emptied*. Read back from this channel: %v, %v in force with their ends and undo",
 			account, text.Count(facts.Cards, "card"), text.Count(facts.InForce, "mitigation")),
 	}
 	if facts.Listed > 0 {
-		lines = append(lines, text.Newf("Found on the service's lists, though no message names them: %v. Undo takes them off; what stood there before is not known",
-			text.Count(facts.Listed, "mitigation")))
+		lines.Addf("Found on the service's lists, though no message names them: %v. Undo takes them off; what stood there before is not known",
+			text.Count(facts.Listed, "mitigation"))
 	}
 	if facts.NoLists {
-		lines = append(lines, text.New("The service's lists could not be read: entries that no message names are not known here"))
+		lines.Addf("The service's lists could not be read: entries that no message names are not known here")
 	}
 	if len(facts.Unknown) > 0 {
-		lines = append(lines, text.Newf("It isn't known what these did, so they can't be undone from here: `%v`. Look with `lists` and `rules`",
-			strings.Join(facts.Unknown, " ")))
+		lines.Addf("It isn't known what these did, so they can't be undone from here: `%v`. Look with `lists` and `rules`",
+			strings.Join(facts.Unknown, " "))
 	}
 	if len(facts.Unread) > 0 {
 		line := text.New("Could not be read, so what was posted there comes again:")
@@ -173,7 +173,7 @@ func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 		}
 		lines = append(lines, line)
 	}
-	lines = append(lines, text.Newf("*Lost*: clicks that were not yet carried out (click again), requests that waited for approval (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (`protect` it again), and the audit log but for its copy on standard output"))
+	lines.Addf("*Lost*: clicks that were not yet carried out (click again), requests that waited for approval (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (`protect` it again), and the audit log but for its copy on standard output")
 	return Lines(lines, nil)
 }
 
@@ -182,14 +182,14 @@ func TestCard(a *config.Account, d record.Drill, card int) Message {
 	c, asker := d.Cards[card], text.Field(d.By.Name)
 	notice := "Test card: nothing happened. " + asker + " tests whether a card is acknowledged"
 	state := text.Newf("Press *Acknowledge*, as you would if this were an attack")
-	ack := record.Line{Name: "drill"}.With("ack", d.CardID(card)).With("account", a.Name)
+	ack := record.LineOf(a.Name, "drill").With("ack", d.CardID(card))
 	buttons := []call.Suggestion{{Label: "Acknowledge", Line: ack}}
 	if c.By != nil {
 		who, after := text.Field(c.By.Name), text.Duration(c.After)
 		notice = "Test card: acknowledged by " + who + " after " + after
 		state, buttons = text.Newf("Acknowledged by *%v* after %v", who, after), nil
 	}
-	return notified(notice, mentioning([]text.Text{
+	return notified(notice, mentioning(text.Lines{
 		text.Newf("🔔 *Test card: nothing happened* · %v", a.Name),
 		text.New(asker, " tests whether cards are seen here. Nothing is attacked, and nothing is changed"), state,
 	}, c.Mention), buttons...)

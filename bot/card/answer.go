@@ -16,26 +16,26 @@ import (
 )
 
 // renderLines draws as many lines as one message holds, and buttons. A button that has no room becomes a line to type.
-func renderLines(lines []text.Text, buttons []call.Suggestion) []slack.Block {
+func renderLines(lines text.Lines, buttons []call.Suggestion) []slack.Block {
 	made, without := new(buttonMaker).all(buttons)
 	return linesAbove(append(lines[:len(lines):len(lines)], without...), made)
 }
 
 // linesAbove draws as many lines as one message holds above buttons.
-func linesAbove(lines []text.Text, buttons []*slack.ButtonBlockElement) []slack.Block {
+func linesAbove(lines text.Lines, buttons []*slack.ButtonBlockElement) []slack.Block {
 	return append(sections(lines, maxTogether-weight(buttons...)), actions(buttons...)...)
 }
 
 // Lines is a message of lines and buttons. Its notification has as many lines as fit.
-func Lines(lines []text.Text, buttons []call.Suggestion) Message {
+func Lines(lines text.Lines, buttons []call.Suggestion) Message {
 	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
 }
 
 // Refused says what wasn't done, and in small print what to do next.
 func Refused(r *refusal.Refusal) Message {
-	msg := Lines([]text.Text{r.All()}, nil) // what is read aloud has no small print
+	msg := Lines(text.Lines{r.All()}, nil) // what is read aloud has no small print
 	small, written := inSmall(r.Next)
-	msg.Blocks = append(sections([]text.Text{r.Text}, maxTogether-written), small...)
+	msg.Blocks = append(sections(text.Lines{r.Text}, maxTogether-written), small...)
 	return msg
 }
 
@@ -49,12 +49,12 @@ func inSmall(line text.Text) (blocks []slack.Block, written int) {
 }
 
 // notified is a message of lines and buttons with a notification of its own.
-func notified(notice string, lines []text.Text, buttons ...call.Suggestion) Message {
+func notified(notice string, lines text.Lines, buttons ...call.Suggestion) Message {
 	return Message{Text: notification(notice), Blocks: renderLines(lines, buttons)}
 }
 
 // mentioning puts mentions of users before lines; "" is none.
-func mentioning(lines []text.Text, users ...string) []text.Text {
+func mentioning(lines text.Lines, users ...string) text.Lines {
 	for i, user := range slices.Backward(users) {
 		if user != "" && !slices.Contains(users[:i], user) {
 			lines[0] = text.New(text.User(user), " ", lines[0])
@@ -64,7 +64,7 @@ func mentioning(lines []text.Text, users ...string) []text.Text {
 }
 
 // answerText is an answer for notifications and screen readers.
-func answerText(texts []text.Text) string {
+func answerText(texts text.Lines) string {
 	return strings.Join(firstLines(flat(texts), maxAnswerText/2, maxAnswerText), "\n")
 }
 
@@ -93,7 +93,7 @@ const maxPage = 8_000
 func documentMessage(res call.Result, inView bool) Message {
 	pages, page := documentPages(res.Document), call.PageOf(res.Line)
 	if page > len(pages) {
-		return Lines([]text.Text{call.NoPage(page, len(pages))}, nil)
+		return Lines(text.Lines{call.NoPage(page, len(pages))}, nil)
 	}
 	which := text.New("The report as Markdown, to be copied")
 	if len(pages) > 1 {
@@ -157,18 +157,18 @@ func Summary(a *config.Account, res call.Result) Message {
 
 // FormOffer answers a line that lacks an argument: what is missing, and a button for the form.
 func FormOffer(r *refusal.Refusal, line record.Line) Message {
-	return Lines([]text.Text{r.Text}, []call.Suggestion{{Label: "Fill in a form…", Line: line, Form: true}})
+	return Lines(text.Lines{r.Text}, []call.Suggestion{{Label: "Fill in a form…", Line: line, Form: true}})
 }
 
 // Ask is the question before a change with warnings: what it does, the warnings, and buttons to go on or cancel.
 func Ask(r *refusal.Refusal) Message {
-	texts := []text.Text{r.Text}
+	texts := text.Lines{r.Text}
 	var maker buttonMaker
 	var buttons []*slack.ButtonBlockElement
 	if line := r.Line.String(); fitsValue(line) {
 		buttons = append(buttons, maker.button(ActionAnyway, "Do it anyway", line).WithStyle(slack.StyleDanger))
 	} else {
-		texts = append(texts, text.New("The line is too long for a button: type it at wafbot's command line, which asks there"))
+		texts.Addf("The line is too long for a button: type it at wafbot's command line, which asks there")
 	}
 	buttons = append(buttons, slack.NewButtonBlockElement(ActionCancel, "", plainText("Cancel", maxLabel)))
 	return Message{Text: answerText(texts), Blocks: linesAbove(texts, buttons)}
@@ -176,5 +176,5 @@ func Ask(r *refusal.Refusal) Message {
 
 // DoctorTest is the test card of `wafbot doctor --post`. It mentions no one.
 func DoctorTest(of string) Message {
-	return Lines([]text.Text{text.Newf("*Test by wafbot doctor: *%v arrives here. Nothing happened, nothing is to be done.", of)}, nil)
+	return Lines(text.Lines{text.Newf("*Test by wafbot doctor: *%v arrives here. Nothing happened, nothing is to be done.", of)}, nil)
 }

@@ -24,14 +24,14 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	if !q.Waits(now) {
 		return notified(requestNotice(q, now), decidedLines(q, now))
 	}
-	lines := []text.Text{text.Lead("APPROVAL NEEDED: " + text.Sanitize(q.Does, maxAskedLine)), askedBy(q), needsTwo(q)}
+	lines := text.Lines{text.Lead("APPROVAL NEEDED: " + text.Sanitize(q.Does, maxAskedLine)), askedBy(q), needsTwo(q)}
 	lines = append(append(lines, reachAndWarnings(q)...), words.Deciders(q, p.Approval.Approvers))
 	small := text.Newf("`%v` · asked %v", q.ID, q.At)
 	buttons := advice.Decide(q)
 	if override := words.OverrideOffer(q, now); override != nil {
 		small.Addf(" · %v", override)
 		if !now.Before(q.OverrideAt) {
-			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
+			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.LineOf(q.Account, "override", q.ID)})
 		}
 	}
 	small.Addf(" · `%v`", text.Sanitize(q.Line.String(), maxAskedLine))
@@ -42,8 +42,8 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 }
 
 // decidedLines are the card of a request that waits no longer.
-func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
-	lines := []text.Text{words.Approval(q, now)}
+func decidedLines(q record.ApprovalRequest, now time.Time) text.Lines {
+	lines := text.Lines{words.Approval(q, now)}
 	if q.Reason != "" {
 		lines = append(lines, text.New("Asked because: ", text.Sanitize(q.Reason, words.MaxNote)))
 	}
@@ -52,7 +52,7 @@ func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
 	case record.RequestOverridden:
 		lines = append(lines, overrideReason(q))
 	case record.RequestExpired, record.RequestClosed:
-		lines = append(lines, text.Newf("Still wanted? Ask again: `%v`", text.Sanitize(q.Line.String(), maxAskedLine)))
+		lines.Addf("Still wanted? Ask again: `%v`", text.Sanitize(q.Line.String(), maxAskedLine))
 	}
 	return lines
 }
@@ -71,7 +71,7 @@ func askedBy(q record.ApprovalRequest) text.Text {
 
 // needsTwo says why one person may not decide on the change alone.
 func needsTwo(q record.ApprovalRequest) text.Text {
-	var why []text.Text
+	var why text.Lines
 	for _, need := range q.Needs {
 		why = append(why, text.New(text.Sanitize(need.Why, words.MaxNote)))
 	}
@@ -79,13 +79,13 @@ func needsTwo(q record.ApprovalRequest) text.Text {
 }
 
 // reachAndWarnings says whom the change affects and lists the warnings.
-func reachAndWarnings(q record.ApprovalRequest) []text.Text {
-	var lines []text.Text
+func reachAndWarnings(q record.ApprovalRequest) text.Lines {
+	var lines text.Lines
 	for _, reach := range q.Reach {
 		lines = append(lines, text.New("• ", text.Sanitize(reach, words.MaxNote)))
 	}
 	for _, warning := range q.Warnings {
-		lines = append(lines, text.Newf("• *Before you approve*: %v", text.Sanitize(warning, words.MaxNote)))
+		lines.Addf("• *Before you approve*: %v", text.Sanitize(warning, words.MaxNote))
 	}
 	if left := len(lines) - maxFacts; left > 0 {
 		lines = append(lines[:maxFacts], text.Newf("… and %v more", left))
@@ -99,21 +99,17 @@ func requestNotice(q record.ApprovalRequest, now time.Time) string {
 	if q.Decided != nil {
 		decider = text.Sanitize(q.Decided.Name, maxNoticeName)
 	}
-	lead := "No answer in time, not done"
+	lead := map[record.RequestState]string{
+		record.RequestOverridden: "OVERRIDE by " + asker, record.RequestClosed: "Closed, not done",
+		record.RequestApproved: "Approved by " + decider, record.RequestRejected: "Rejected by " + decider,
+	}[q.State]
 	switch {
 	case q.Waits(now):
 		lead = fmt.Sprintf("APPROVAL NEEDED before %s, asked by %s", clockTime(q.Until), asker)
-	case q.State == record.RequestWaiting, q.State == record.RequestExpired:
+	case lead == "":
+		lead = "No answer in time, not done"
 	case q.Outcome == "failed":
 		lead = "FAILED, though it was decided"
-	case q.State == record.RequestOverridden:
-		lead = "OVERRIDE by " + asker
-	case q.State == record.RequestClosed:
-		lead = "Closed, not done"
-	case q.State == record.RequestApproved:
-		lead = "Approved by " + decider
-	case q.State == record.RequestRejected:
-		lead = "Rejected by " + decider
 	}
 	return lead + ": " + q.Does
 }
@@ -124,16 +120,16 @@ func overrideReason(q record.ApprovalRequest) text.Text {
 
 // ApprovalDecision reports the outcome of a request. It mentions who asked; of an override, the approvers.
 func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
-	lines, calls := []text.Text{words.Approval(q, now)}, q.Asker.ID
+	lines, calls := text.Lines{words.Approval(q, now)}, q.Asker.ID
 	if q.State == record.RequestOverridden {
 		calls = p.Approval.Approvers
 		acted := " used OVERRIDE"
 		if q.Outcome == "failed" {
 			acted = " tried OVERRIDE"
 		}
-		lines = []text.Text{text.Lead(text.Field(q.Asker.Name)+acted, ": ", lines[0]), overrideReason(q)}
+		lines = text.Lines{text.Lead(text.Field(q.Asker.Name)+acted, ": ", lines[0]), overrideReason(q)}
 		if q.Outcome == "done" {
-			lines = append(lines, text.Newf("It ends by itself. `status` shows what is in force, `undo` with its id undoes it"))
+			lines.Addf("It ends by itself. `status` shows what is in force, `undo` with its id undoes it")
 		}
 	}
 	if !IsID(calls, "UWS") {

@@ -43,51 +43,66 @@ const (
 	spareAside
 )
 
-// attackLines are the lines of an attack's card and its small print, cut to its limits.
-func (c drawing) attackLines(offered advice.Advice) (lines []line, small line) {
-	done := c.done()
-	most := maxCard
+// lines are the lines of a card, cut to its limits, its small print the last. All that a storm's counts is in the answer
+// to its id's line.
+func (c drawing) lines(offered advice.Advice) (lines []line) {
+	done, alarm, rooms, most := c.done(), line(nil), stormRooms, maxCard
+	if c.Storm == nil {
+		alarm, rooms = c.alarm(offered, done), attackRooms
+	}
 	if len(done) > 0 || c.Triage.Verdict != nil {
 		most = maxCardAfter
 	}
-	alarm := c.alarm(offered, done)
 	for _, room := range rooms {
-		lines = slices.Concat([]line{c.headline(), c.what(room)}, deniedOwn(offered), []line{c.numbers(room.name), alarm}, c.mitigations(offered, done, room.mitigations), []line{c.people(done, room.name, !alarm.links())})
-		lines = fitLines(append(lines, c.smallPrint()), most)
+		lines = []line{c.headline()}
+		if c.Storm != nil {
+			lines = slices.Concat(lines, deniedOwn(offered), []line{c.stormExtent()}, c.stormSources(offered))
+		} else {
+			lines = slices.Concat(lines, []line{c.what(room)}, deniedOwn(offered), []line{c.numbers(room.name), alarm})
+		}
+		lines = append(lines, c.mitigations(offered, done, room.mitigations)...)
+		lines = fitLines(append(lines, c.people(done, room.name, !alarm.links()), c.smallPrint()), most)
 		if together(lines) <= most {
 			break
 		}
 	}
-	return lines[:len(lines)-1], lines[len(lines)-1]
+	return lines
 }
 
 // room is how much is shown: of a place, of each name that somebody chose, in characters; and how many mitigations.
 type room struct{ place, name, mitigations int }
 
-// rooms are those of an attack's card, the largest first.
-var rooms = []room{{64, maxName, 3}, {48, maxName, 3}, {32, maxName, 3}, {20, maxName, 3}, {20, maxName, 2}, {20, maxName, 1}, {12, 10, 1}, {12, 6, 1}}
+// The rooms of cards, the largest first.
+var (
+	attackRooms = []room{{64, maxName, 3}, {48, maxName, 3}, {32, maxName, 3}, {20, maxName, 3}, {20, maxName, 2}, {20, maxName, 1}, {12, 10, 1}, {12, 6, 1}}
+	stormRooms  = []room{{name: maxName, mitigations: 2}}
+)
 
 // headline is the state, the severity, and that it goes on again.
 func (c drawing) headline() (l line) {
 	h := c.Headline
-	sign, label := c.state()
+	sign, state := c.state()
+	label := text.Newf("%v *%v*", sign, state)
 	switch {
 	case h.Since.IsZero():
 	case h.State == words.Ended:
 		label.Addf(", last hit %v", c.clock(h.Since))
-	case h.State == words.Unknown, h.State == words.Mitigated, h.State == words.Quiet:
+	case c.is(words.Unknown, words.Mitigated, words.Quiet):
 		label.Addf(" since %v", c.clock(h.Since))
 	}
-	l.say(0, sign, " ", label)
-	l.sayf(0, "*%v %v*", string(h.Severity), kindOf(h))
+	l.say("%v", label)
+	l.say("*%v %v*", h.Severity, c.kind())
 	if !h.Resumed.IsZero() {
-		l.say(0, "resumed ", c.clock(h.Resumed))
+		l.say("resumed %v", c.clock(h.Resumed))
 	}
 	return l
 }
 
-func kindOf(h words.Headline) string {
-	if h.Incident {
+func (c drawing) kind() string {
+	switch {
+	case c.Storm != nil:
+		return "storm"
+	case c.Headline.Incident:
 		return "incident"
 	}
 	return "attack"
@@ -100,14 +115,17 @@ var signs = map[words.State]string{
 }
 
 // state is the headline's sign and words. An incident is never green before a verdict.
-func (c drawing) state() (sign string, said text.Text) {
+func (c drawing) state() (sign, said string) {
 	h := c.Headline
 	h.State = cmp.Or(h.State, words.Unknown)
-	sign = signs[h.State]
+	sign, said = signs[h.State], h.Words()
 	if h.Review && c.is(words.Mitigated, words.Ended, words.Blocked) {
 		sign = "🔶"
 	}
-	return sign, text.Lead(h.Words())
+	if c.Storm != nil {
+		said = words.StormState(h.State, *c.Storm)
+	}
+	return sign, said
 }
 
 // is reports whether the card is in one of these states.
@@ -122,15 +140,15 @@ func (c drawing) gettingThrough() bool {
 func (c drawing) what(r room) (l line) {
 	a := c.Attack
 	if c.SharedChannel {
-		l.sayf(0, "*%v*", text.Sanitize(c.Account.Name, r.name))
+		l.say("*%v*", text.Sanitize(c.Account.Name, r.name))
 	}
 	in := words.Part(a)
 	for i := range in {
 		in[i].Text = text.Sanitize(in[i].Text, min(maxPart, r.name))
 	}
-	l.say(0, text.Cut(capital(typeName(a, maxName)), r.name))
-	l.say(0, c.appName(min(maxApp, r.name)))
-	l.sayf(0, "`%v`%v", text.Sanitize(words.Where(a), r.place), in)
+	l.say("%v", text.Cut(capital(typeName(a, maxName)), r.name))
+	l.say("%v", c.appName(min(maxApp, r.name)))
+	l.say("`%v`%v", text.Sanitize(words.Where(a), r.place), in)
 	return l
 }
 
@@ -157,8 +175,8 @@ func (c drawing) numbers(name int) (l line) {
 		if c.is(words.Quiet) {
 			said += ", cause not proven"
 		}
-		l.say(0, said)
-		l.say(spareSources, words.Figure(a.Hits, "hit"), " before, ", words.Figure(a.SourceCount, "source"))
+		l.say("%v", said)
+		l.spare(spareSources, "%v before, %v", words.Figure(a.Hits, "hit"), words.Figure(a.SourceCount, "source"))
 		return l
 	case c.gettingThrough():
 		if l = c.notStopped(name); len(l) > 0 {
@@ -176,8 +194,8 @@ func (c drawing) notStopped(name int) (l line) {
 		for _, source := range c.Attack.Sources {
 			t := e.Parts[source.IP.String()].Through
 			if ch.InForce(c.Now) && e.Finding == record.NotWorking && t.N > 0 {
-				l.say(0, c.source(source, name))
-				l.say(0, text.Count(t.N, "hit"), " through since ", c.clock(t.First))
+				l.say("%v", c.source(source, name))
+				l.say("%v through since %v", text.Count(t.N, "hit"), c.clock(t.First))
 				return l
 			}
 		}
@@ -186,12 +204,12 @@ func (c drawing) notStopped(name int) (l line) {
 	if !ok || leak.Since.IsZero() {
 		return nil
 	}
-	l.say(0, c.source(leak.Source, name))
-	if percent, ok := words.Share(leak.Source, apiclient.Attack{Hits: leak.Of}); ok {
-		l.sayf(0, "%v of %v since %v", words.Percent(percent), words.Figure(leak.Of, "hit"), c.clock(leak.Since))
+	l.say("%v", c.source(leak.Source, name))
+	if percent, ok := leak.Share(); ok {
+		l.say("%v of %v since %v", words.Percent(percent), words.Figure(leak.Of, "hit"), c.clock(leak.Since))
 	}
 	if leak.Others > 0 {
-		l.say(spareSources, "up to ", text.Count(leak.Others, "other source"))
+		l.spare(spareSources, "up to %v", text.Count(leak.Others, "other source"))
 	}
 	return l
 }
@@ -203,23 +221,23 @@ func (c drawing) totals(name int) (l line) {
 	percent, known := topShare(a)
 	switch {
 	case !ok || !top.IP.IsValid():
-		l.say(0, words.Figure(a.Hits, "hit"), ", ", words.Figure(a.SourceCount, "source"))
+		l.say("%v, %v", words.Figure(a.Hits, "hit"), words.Figure(a.SourceCount, "source"))
 	case known && percent < 10:
-		l.say(0, words.Figure(a.SourceCount, "source"))
-		l.sayf(0, "top one %v of %v", words.Percent(percent), words.Figure(a.Hits, "hit"))
+		l.say("%v", words.Figure(a.SourceCount, "source"))
+		l.say("top one %v of %v", words.Percent(percent), words.Figure(a.Hits, "hit"))
 	case known:
-		l.say(0, c.source(top, name))
-		l.say(0, words.Percent(percent), " of ", words.Figure(a.Hits, "hit"))
-		l.say(spareSources, words.Figure(a.SourceCount, "source"))
+		l.say("%v", c.source(top, name))
+		l.say("%v of %v", words.Percent(percent), words.Figure(a.Hits, "hit"))
+		l.spare(spareSources, "%v", words.Figure(a.SourceCount, "source"))
 	default:
-		l.say(0, c.source(top, name))
-		l.say(0, words.Figure(a.Hits, "hit"))
+		l.say("%v", c.source(top, name))
+		l.say("%v", words.Figure(a.Hits, "hit"))
 	}
 	if !c.is(words.Ended, words.Unknown) {
-		l.say(spareTrend, trend(c.Course, c.FiguresAt))
+		l.spare(spareTrend, "%v", trend(c.Course, c.FiguresAt))
 	}
 	if code, ok := a.Answered(); ok && !a.Incident() && !c.is(words.FalsePositive, words.Test) { // of an incident it says nothing new
-		l.say(spareAnswered, "answered ", code)
+		l.spare(spareAnswered, "answered %v", code)
 	}
 	return l
 }
@@ -248,28 +266,27 @@ func (c drawing) alarm(offered advice.Advice, done []mitigation) (l line) {
 		if state := c.Headline.Was; state != "" {
 			was = text.Newf("Was %v. ", words.Headline{State: state, Review: c.Headline.Review}.Words())
 		}
-		l.sayf(0, "%v*WAF API unreachable*: act in the console", was)
-		l.say(spareAside, text.Field(c.Outage.Why))
+		l.say("%v*WAF API unreachable*: act in the console", was)
+		l.spare(spareAside, "%v", text.Field(c.Outage.Why))
 	case c.is(words.FalsePositive, words.Test):
 	case c.Headline.Review && len(done) == 0:
-		l.sayf(0, "WAF reports a *successful exploit* (vulnerability `%v`). Check for compromise%v",
-			text.Sanitize(a.VulnID, maxVulnID), runbook)
+		l.say("WAF reports a *successful exploit* (vulnerability `%v`). Check for compromise%v", text.Sanitize(a.VulnID, maxVulnID), runbook)
 	case c.is(words.Unknown):
-		l.say(0, "The WAF gives no blocking status: hits may get through")
+		l.say("The WAF gives no blocking status: hits may get through")
 	case !c.gettingThrough(), len(offered.Suggestions) > 0, len(done) > 0:
 	case len(offered.Notes) == 1:
-		l.say(0, offered.Notes[0])
+		l.say("%v", offered.Notes[0])
 	case a.Type == "brute" || a.Type == "credential_stuffing":
-		l.sayf(0, "*No button stops this.* Rate limit or captcha at the login%v", runbook)
+		l.say("*No button stops this.* Rate limit or captcha at the login%v", runbook)
 	default:
-		l.sayf(0, "*No button stops this.* Rate limit or captcha in the application%v", runbook)
+		l.say("*No button stops this.* Rate limit or captcha in the application%v", runbook)
 	}
 	return l
 }
 
 // linkTo opens an address that is short enough for a line.
 func linkTo(label, address, before string) text.Text {
-	u, ok := inLine(address)
+	u, ok := openable(address, maxLineURL) // longer ones get a button
 	if !ok {
 		return nil
 	}

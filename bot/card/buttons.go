@@ -35,7 +35,7 @@ func (m *buttonMaker) button(kind, label, value string) *slack.ButtonBlockElemen
 }
 
 // all makes as many of the buttons as one block holds, and lines to type for what has no room.
-func (m *buttonMaker) all(suggestions []call.Suggestion) (made []*slack.ButtonBlockElement, without []text.Text) {
+func (m *buttonMaker) all(suggestions []call.Suggestion) (made []*slack.ButtonBlockElement, without text.Lines) {
 	for _, s := range suggestions {
 		b := m.suggestion(s)
 		if b == nil || len(made) == maxButtons || weight(made...)+weight(b) > maxTogether/2 {
@@ -103,9 +103,6 @@ func openable(address string, most int) (string, bool) {
 	}
 	return b.String(), b.Len() <= most
 }
-
-// inLine is an address short enough for a line of a card. Longer ones get a button.
-func inLine(address string) (string, bool) { return openable(address, maxLineURL) }
 
 // buttonsOf are the buttons of blocks, in their order.
 func buttonsOf(blocks []slack.Block) (buttons []*slack.ButtonBlockElement) {

@@ -43,41 +43,28 @@ func (c drawing) render() Message {
 	if c.Account == nil {
 		c.Account = &config.Account{}
 	}
+	offered, notice := advice.Advise(c.Situation), c.notice
 	if c.Storm != nil {
-		return c.storm()
+		notice = c.stormNotice
 	}
-	offered := advice.Advise(c.Situation)
-	lines, small := c.attackLines(offered)
-	var maker buttonMaker
-	buttons, without := c.buttons(&maker, offered)
-	for _, why := range without {
-		lines = append(lines, line{{why, 0}})
-	}
-	return c.message(lines, small, c.notice(), buttons)
-}
-
-// message puts lines, small print and buttons together.
-func (c drawing) message(lines []line, small line, notice string, buttons []*slack.ButtonBlockElement) Message {
-	var shown []text.Text
+	lines := c.lines(offered)
+	var shown text.Lines
 	for _, l := range lines {
 		shown = append(shown, l.text())
 	}
-	blocks := append(paragraphs([][]text.Text{shown}), slack.NewContextBlock("", markupText(fit(small.text(), maxCardLine))))
-	return Message{Text: notice, Blocks: append(blocks, actions(buttons...)...), Metadata: c.metadata()}
-}
-
-// paragraphs makes one block for each paragraph that has lines.
-func paragraphs(all [][]text.Text) (blocks []slack.Block) {
-	for _, lines := range all {
-		if text := paragraph(lines); text != "" {
-			blocks = append(blocks, section(text, nil))
-		}
+	last := len(shown) - 1
+	buttons, without := c.buttons(offered)
+	return Message{
+		Text: notice(), Metadata: c.metadata(),
+		Blocks: append([]slack.Block{
+			section(paragraph(append(shown[:last:last], without...)), nil),
+			slack.NewContextBlock("", markupText(fit(shown[last], maxCardLine))),
+		}, actions(buttons...)...),
 	}
-	return blocks
 }
 
 // paragraph joins lines in Slack's markup.
-func paragraph(lines []text.Text) string {
+func paragraph(lines text.Lines) string {
 	var markups []string
 	for _, line := range lines {
 		markups = append(markups, fit(line, maxCardLine+unseen(line)))

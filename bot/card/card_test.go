@@ -45,7 +45,7 @@ func injection() apiclient.Attack {
 
 // live is a policy under which changes are made and no denial is renewed.
 func live() policy.Policy {
-	p := policy.Policy{Policy: config.DefaultPolicy()}
+	p := policy.Policy{Policy: config.Default[config.Policy]()}
 	p.Changes, p.RenewWhileActive = config.ChangesOn, 0
 	return p
 }

@@ -20,29 +20,21 @@ import (
 // maxDone is how many changes the reply names when an attack went quiet.
 const maxDone = 5
 
-// inForceFirst sorts changes: those in force first, and then by age.
-func inForceFirst(all []record.Change, now time.Time, age func(x, y record.Change) int) {
-	over := func(ch record.Change) int {
-		if ch.InForce(now) {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(all, func(x, y record.Change) int { return cmp.Or(over(x)-over(y), age(x, y)) })
-}
-
 func moreChanges(s call.Situation, n int) text.Text {
 	return text.Newf("%v: type `%v`", text.Count(n, "more change"), attackLine(s))
 }
 
 // whatWasDone lists the changes against an attack, and whether they still hold.
-func whatWasDone(s call.Situation) []text.Text {
+func whatWasDone(s call.Situation) text.Lines {
 	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.State == record.StateFailed })
-	inForceFirst(all, s.Now, func(x, y record.Change) int { return x.At.Compare(y.At) })
+	over := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(all, func(x, y record.Change) int {
+		return cmp.Or(over[x.InForce(s.Now)]-over[y.InForce(s.Now)], x.At.Compare(y.At))
+	})
 	if len(all) == 0 {
-		return []text.Text{text.New("No mitigation was made for it; one that was typed without attack= isn't counted")}
+		return text.Lines{text.New("No mitigation was made for it; one that was typed without attack= isn't counted")}
 	}
-	var lines []text.Text
+	var lines text.Lines
 	for _, ch := range all[:min(maxDone, len(all))] {
 		line := text.Newf("• %v · %v %v: ", text.Sanitize(ch.Does, text.MaxPath), text.Field(ch.Actor.Name), ch.At)
 		if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.InForce(s.Now) {
@@ -82,7 +74,7 @@ func ChangeSettled(ch, extended record.Change, ops string, buttons []call.Sugges
 	below := settledLines(ch, text.New("sent; the card says whether it works"))
 	if failure := change.Failure(ch); len(failure) > 0 {
 		users := append(authors(ch), ops)
-		elsewhere, calls = mentioning([]text.Text{failure}, users...), len(users) > 1 || ops != ""
+		elsewhere, calls = mentioning(text.Lines{failure}, users...), len(users) > 1 || ops != ""
 		below = elsewhere
 	}
 	msg, reply = Lines(elsewhere, buttons), Lines(below, nil)
@@ -102,7 +94,7 @@ func changeMeta(ch, extended record.Change) []map[string]any {
 // ChangeRest are the replies that carry what ChangeSettled has no room for: seldom any.
 func ChangeRest(ch, extended record.Change) (rest []Message) {
 	for _, part := range changeMeta(ch, extended)[1:] {
-		m := Lines([]text.Text{text.Newf("For the undo of `%v`: what stood there before", ch.ID)}, nil)
+		m := Lines(text.Lines{text.Newf("For the undo of `%v`: what stood there before", ch.ID)}, nil)
 		m.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: part}
 		rest = append(rest, m)
 	}
@@ -110,14 +102,14 @@ func ChangeRest(ch, extended record.Change) (rest []Message) {
 }
 
 // settledLines say what a change did; seen stands where it was sent.
-func settledLines(ch record.Change, seen text.Text) []text.Text {
+func settledLines(ch record.Change, seen text.Text) text.Lines {
 	switch {
 	case ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone:
-		return []text.Text{change.EndedLateLine(ch)}
+		return text.Lines{change.EndedLateLine(ch)}
 	case ch.Parent() != "" || ch.Unseeable() != "":
 		seen = nil
 	}
-	return []text.Text{words.Change(ch, seen)}
+	return text.Lines{words.Change(ch, seen)}
 }
 
 // Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.

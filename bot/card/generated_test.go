@@ -168,7 +168,7 @@ func requireHelps(t require.TestingT, c drawing, line string) {
 func requireConsistent(t require.TestingT, c drawing, seen string) {
 	first, below, _ := strings.Cut(seen, "\n")
 	_, state := c.state()
-	require.Contains(t, first, state.String())
+	require.Contains(t, first, state)
 	if !c.Unwatched() { // which names the state before
 		require.NotContains(t, below, "NOT BLOCKED")
 	}

@@ -103,7 +103,7 @@ func (w *lineBlocks) flush() {
 }
 
 // sections are the blocks of as many lines as fit into room characters.
-func sections(texts []text.Text, room int) []slack.Block {
+func sections(texts text.Lines, room int) []slack.Block {
 	var w lineBlocks
 	for _, line := range firstLines(flat(texts), maxText, room) {
 		w.add(line)
@@ -114,7 +114,7 @@ func sections(texts []text.Text, room int) []slack.Block {
 
 // firstLines returns as many lines in Slack's markup as room allows, none longer than most. A list's items are cut rather than left out, and so is
 // the first line. It counts the lines left out.
-func firstLines(lines []text.Text, most, room int) []string {
+func firstLines(lines text.Lines, most, room int) []string {
 	first := fill(lines, most, most, room)
 	if len(first) < len(lines) {
 		first = fill(lines, most, min(most, maxItem), room)
@@ -125,7 +125,7 @@ func firstLines(lines []text.Text, most, room int) []string {
 	return first
 }
 
-func fill(lines []text.Text, most, mostOfItem, room int) (first []string) {
+func fill(lines text.Lines, most, mostOfItem, room int) (first []string) {
 	for i, line := range lines {
 		limit := most
 		if i == 0 {
@@ -145,13 +145,13 @@ func fill(lines []text.Text, most, mostOfItem, room int) (first []string) {
 func moreLines(n int) string { return "… " + text.Count(n, "more line") }
 
 // flat splits texts into lines and drops blank ones. It returns at least one line.
-func flat(texts []text.Text) []text.Text {
-	var lines []text.Text
+func flat(texts text.Lines) text.Lines {
+	var lines text.Lines
 	for _, t := range texts {
 		lines = append(lines, slices.DeleteFunc(t.Lines(), blank)...)
 	}
 	if len(lines) == 0 {
-		return []text.Text{text.New("Nothing to show")}
+		return text.Lines{text.New("Nothing to show")}
 	}
 	return lines
 }

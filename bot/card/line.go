@@ -15,18 +15,18 @@ type part struct {
 // line is a line of a card, its parts with dots between them.
 type line []part
 
-// say adds a part; nothing where there is nothing to say.
-func (l *line) say(spare int, words ...any) {
-	if t := text.New(words...); len(t) > 0 && !blank(t) {
+// say adds a part that is always shown; nothing where there is nothing to say.
+func (l *line) say(s text.Sentence, values ...any) { l.spare(0, s, values...) }
+
+// spare adds a part that may be left out.
+func (l *line) spare(spare int, s text.Sentence, values ...any) {
+	if t := text.Newf(s, values...); len(t) > 0 && !blank(t) {
 		*l = append(*l, part{t, spare})
 	}
 }
 
-// sayf adds a part that is a sentence.
-func (l *line) sayf(spare int, s text.Sentence, values ...any) { l.say(spare, text.Newf(s, values...)) }
-
 func (l line) text() text.Text {
-	var all []text.Text
+	var all text.Lines
 	for _, p := range l {
 		all = append(all, p.text)
 	}

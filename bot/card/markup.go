@@ -2,8 +2,8 @@ package card
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -18,19 +18,15 @@ func mrkdwn(t text.Text) string { return fit(t, maxText) }
 // fit writes a line in Slack's markup of at most so many characters, escapes included. The result is always one line.
 func fit(t text.Text, most int) string {
 	for limit := most; ; limit = limit * 3 / 4 {
-		if out := markup(t, limit); fits(out, most) {
+		if out := markup(t, limit); length(out) <= most {
 			return out
 		}
 	}
 }
 
-// fits reports whether a text has at most so many characters. None has more than bytes.
-func fits(s string, most int) bool { return len(s) <= most || length(s) <= most }
-
 // markup writes a line of at most limit visible characters.
 func markup(t text.Text, limit int) string {
 	w := markupWriter{room: limit}
-	w.out.Grow(min(unescaped(t), 2*limit))
 	plain := "" // adjacent plain pieces are written as one: each may be harmless, but together they could be markup
 	for _, s := range t {
 		if s = shownPlain(s); s.Kind == text.KindPlain {
@@ -43,17 +39,6 @@ func markup(t text.Text, limit int) string {
 	}
 	w.words(w.take(plain))
 	return w.out.String()
-}
-
-// unescaped is about how many bytes a line's markup has where nothing in it must be escaped.
-func unescaped(t text.Text) (n int) {
-	for _, s := range t {
-		n += len(s.Text) + len(s.URL) + 2
-		if !s.Time.IsZero() {
-			n += 60
-		}
-	}
-	return n
 }
 
 // shownPlain makes plain text of what Slack can't show as it is meant: what stands between columns, a user or channel id that it doesn't know, as a terminal user's, a link that
@@ -247,9 +232,7 @@ func date(t time.Time, format string) string {
 	if t.Unix() < 0 || t.Year() > 9999 {
 		return t.Format(plain)
 	}
-	token := append(make([]byte, 0, 80), "<!date^"...)
-	token = append(strconv.AppendInt(token, t.Unix(), 10), "^"+format+"|"...)
-	return string(append(t.AppendFormat(token, plain), '>'))
+	return fmt.Sprintf("<!date^%d^%s|%s>", t.Unix(), format, t.Format(plain))
 }
 
 // inLink encodes what would end a link's address.

@@ -128,7 +128,7 @@ func seen(s call.Situation, m record.Mitigation) (sign, says string) {
 func (c drawing) mitigations(offered advice.Advice, done []mitigation, most int) (lines []line) {
 	for i, m := range done[:min(most, len(done))] {
 		var l line
-		l.say(0, m.sign, " ", m.does)
+		l.say("%v %v", m.sign, m.does)
 		says, by := text.New(m.says), text.New(m.by)
 		if m.sign == fails {
 			says = text.Lead(m.says)
@@ -136,13 +136,13 @@ func (c drawing) mitigations(offered advice.Advice, done []mitigation, most int)
 				by.Addf(". Next: %v", offered.Suggestions[0].Label)
 			}
 		}
-		l.say(0, says)
+		l.say("%v", says)
 		if !m.until.IsZero() && m.sign != fails {
-			l.say(spareTrend, "until ", c.clock(m.until))
+			l.spare(spareTrend, "until %v", c.clock(m.until))
 		}
-		l.say(spareWords, by)
+		l.spare(spareWords, "%v", by)
 		if left := len(done) - most; i == most-1 && left > 0 {
-			l.say(0, text.Number(left), " more under Details")
+			l.say("%v more under Details", text.Number(left))
 		}
 		lines = append(lines, l)
 	}

@@ -58,7 +58,7 @@ func (c drawing) notice() string {
 // noticeLead is what matters most: whether it is blocked, and how severe it is.
 func (c drawing) noticeLead() string {
 	_, state := c.state()
-	lead := state.String() + ", " + string(c.Headline.Severity) + " " + kindOf(c.Headline)
+	lead := state + ", " + string(c.Headline.Severity) + " " + c.kind()
 	if c.SharedChannel {
 		lead = text.Sanitize(c.Account.Name, maxNoticeName) + ": " + lead
 	}
@@ -109,9 +109,7 @@ func notification(words string) string {
 }
 
 // noticeFits reports whether a text fits into so many characters of a notification, escapes included.
-func noticeFits(words string, room int) bool {
-	return fits(words, room) && (harmless(words) || fits(mrkdwn(text.New(words)), room))
-}
+func noticeFits(words string, room int) bool { return length(mrkdwn(text.New(words))) <= room }
 
 // clockTime is a moment for a notification, in UTC: Slack shows no local times there.
 func clockTime(t time.Time) string { return t.UTC().Format("15:04 UTC") }

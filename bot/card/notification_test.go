@@ -103,7 +103,7 @@ func TestNotices(t *testing.T) {
 		plain := strings.ReplaceAll(html.UnescapeString(text), "`", "")
 		require.LessOrEqual(t, length(text), maxNotice, name)
 		_, state := c.state()
-		require.True(t, strings.HasPrefix(plain, state.String()+", "+string(c.Headline.Severity)+" "), name)
+		require.True(t, strings.HasPrefix(plain, state+", "+string(c.Headline.Severity)+" "), name)
 		if top, ok := call.TopSource(c.Situation.Attack); ok && top.IP.IsValid() && !strings.Contains(plain, "top one") {
 			require.Contains(t, plain, top.IP.String(), "%s: no address is cut", name)
 		}

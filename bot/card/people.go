@@ -15,35 +15,34 @@ import (
 
 // people are who is on it, whom it mentions and pages, and what people found.
 func (c drawing) people(done []mitigation, name int, runbook bool) (l line) {
-	l.say(0, c.whoIsOnIt(name))
+	l.say("%v", c.whoIsOnIt(name))
 	if c.QuietHours && c.Triage.Owner == nil {
-		l.say(spareWords, "quiet hours: no one mentioned")
+		l.spare(spareWords, "quiet hours: no one mentioned")
 	}
-	l.say(spareWords, pagerText(c.Pager, c.clock))
+	l.spare(spareWords, "%v", pagerText(c.Pager, c.clock))
 	if m, muted := c.muted(); muted {
-		l.sayf(0, "*muted* until %v, %v", c.clock(m.Until), text.Sanitize(m.By.Name, name))
+		l.say("*muted* until %v, %v", c.clock(m.Until), text.Sanitize(m.By.Name, name))
 	}
 	if v := c.Triage.Verdict; v != nil {
-		l.sayf(0, "verdict *%v*, %v",
-			strings.ReplaceAll(text.Sanitize(v.Is, maxName), "_", " "), text.Sanitize(v.By.Name, name))
+		l.say("verdict *%v*, %v", strings.ReplaceAll(text.Sanitize(v.Is, maxName), "_", " "), text.Sanitize(v.By.Name, name))
 	}
 	if c.Headline.Incident && (len(done) > 0 || c.Triage.Verdict != nil) && !c.is(words.FalsePositive, words.Test) {
 		vuln := text.Text(nil)
 		if c.is(words.Ended) {
 			vuln = text.Newf(" (vulnerability `%v`)", text.Sanitize(c.Attack.VulnID, maxVulnID))
 		}
-		l.sayf(spareWords, "WAF reported an exploit%v: check for compromise", vuln)
+		l.spare(spareWords, "WAF reported an exploit%v: check for compromise", vuln)
 	}
 	if acted := actedLately(c); acted != "" {
-		l.say(spareActed, acted, " acted lately")
+		l.spare(spareActed, "%v acted lately", acted)
 	}
 	if n := len(c.Triage.Notes); n > 0 {
-		l.say(spareNotes, text.Count(n, "note"), " under Details")
+		l.spare(spareNotes, "%v under Details", text.Count(n, "note"))
 	}
 	if runbook {
-		l.say(spareLinks, linkTo("runbook", c.Runbook, ""))
+		l.spare(spareLinks, "%v", linkTo("runbook", c.Runbook, ""))
 	}
-	l.say(spareLinks, linkTo("console", c.Account.ConsoleURL, ""))
+	l.spare(spareLinks, "%v", linkTo("console", c.Account.ConsoleURL, ""))
 	return l
 }
 
@@ -75,12 +74,12 @@ func (c drawing) whoIsOnIt(name int) text.Text {
 	case o != nil && calls == o.ID:
 		return text.New(text.User(calls), " is on it") // by the name that calls
 	case o != nil:
-		l.sayf(0, "*%v* is on it", text.Sanitize(o.Name, name))
+		l.say("*%v* is on it", text.Sanitize(o.Name, name))
 	case !c.is(words.Ended, words.FalsePositive, words.Test):
-		l.say(0, words.Unacknowledged(c.Triage, false))
+		l.say("%v", words.Unacknowledged(c.Triage, false))
 	}
 	if calls != "" && !c.is(words.Ended, words.FalsePositive, words.Test) {
-		l.say(0, text.User(calls))
+		l.say("%v", text.User(calls))
 	}
 	return l.text()
 }
@@ -89,30 +88,30 @@ func (c drawing) whoIsOnIt(name int) text.Text {
 func (c drawing) smallPrint() (l line) {
 	s := c.Situation
 	if advice.DryRun(s) {
-		l.sayf(0, "*DRY RUN*")
+		l.say("*DRY RUN*")
 	}
-	l.sayf(0, "`%v`", text.Sanitize(s.ID, maxPart))
+	l.say("`%v`", text.Sanitize(s.ID, maxPart))
 	if !c.FiguresAt.IsZero() {
-		l.say(0, "as of ", c.clock(c.FiguresAt))
+		l.say("as of %v", c.clock(c.FiguresAt))
 	}
-	l.say(spareAside, "sampled")
+	l.spare(spareAside, "sampled")
 	if mode := modeRule(s); mode != "" {
-		l.say(spareAside, "mode rule: ", mode)
+		l.spare(spareAside, "mode rule: %v", mode)
 	}
 	if c.Late > 0 {
-		l.sayf(spareWords, "*posted %v late*", lateness(c.Late))
+		l.spare(spareWords, "*posted %v late*", lateness(c.Late))
 	}
 	switch {
 	case c.Rare:
-		l.say(spareWords, "redrawn rarely")
+		l.spare(spareWords, "redrawn rarely")
 	case c.StaleFor > 0:
-		l.sayf(spareAside, "drawn %v late", lateness(c.StaleFor))
+		l.spare(spareAside, "drawn %v late", lateness(c.StaleFor))
 	}
 	switch {
 	case c.Uneditable:
-		l.say(spareAside, "reposted: the former card can't be edited")
+		l.spare(spareAside, "reposted: the former card can't be edited")
 	case c.Reposted:
-		l.say(spareAside, "reposted: the former card is gone")
+		l.spare(spareAside, "reposted: the former card is gone")
 	}
 	return l
 }

@@ -26,20 +26,20 @@ const (
 // PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can
 // fix it, what is due meanwhile.
 func PermissionLost(a *config.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
-	head := mentioning([]text.Text{text.Newf("*WAF permission lost: wafbot can't %v on %v* since %v (%v)",
+	head := mentioning(text.Lines{text.Newf("*WAF permission lost: wafbot can't %v on %v* since %v (%v)",
 		t.Cannot(), a.Name, t.Since, t.Status)}, a.Ops())
 	if !t.GoesOn() {
-		head = []text.Text{text.Newf("Over since %v: wafbot had lost its WAF permission on *%v* from %v (%v). It can make changes again",
+		head = text.Lines{text.Newf("Over since %v: wafbot had lost its WAF permission on *%v* from %v (%v). It can make changes again",
 			t.Until, a.Name, t.Since, t.Status)}
 	}
-	var rest []text.Text
+	var rest text.Lines
 	if t.More > 0 {
-		rest = append(rest, text.Newf("… and %v more: `audit` lists them", t.More))
+		rest.Addf("… and %v more: `audit` lists them", t.More)
 	}
 	if t.GoesOn() {
 		rest = append(rest, change.PermissionFix(t))
 		rest = append(rest, dueLines(a, t, changes, now)...)
-		rest = append(rest, text.New("What is due is tried each minute, and the next such change that the service takes ends this"))
+		rest.Addf("What is due is tried each minute, and the next such change that the service takes ends this")
 	}
 	var maker buttonMaker
 	blocks := sections(head, maxTogether)
@@ -78,7 +78,7 @@ func permissionNotice(a *config.Account, t record.PermissionLoss) string {
 }
 
 // refusedLines say what was not done, and the steps to do by hand.
-func refusedLines(a *config.Account, r record.RefusedChange, changes []record.Change, now time.Time) []text.Text {
+func refusedLines(a *config.Account, r record.RefusedChange, changes []record.Change, now time.Time) text.Lines {
 	what := "NOT done: "
 	if r.Half {
 		what = "Only partly done: "
@@ -87,37 +87,37 @@ func refusedLines(a *config.Account, r record.RefusedChange, changes []record.Ch
 	if i := slices.IndexFunc(changes, func(ch record.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == record.ViaClock {
 		head = change.DueLine(a, changes[i], now)
 	}
-	lines := []text.Text{head}
+	lines := text.Lines{head}
 	for _, s := range r.Steps[:min(maxByHand, len(r.Steps))] {
 		lines = append(lines, text.New("• by hand, in the service's console: ", words.ByHand(a, s)))
 	}
 	if more := len(r.Steps) - maxByHand; more > 0 {
-		lines = append(lines, text.Newf("• … and %v more", more))
+		lines.Addf("• … and %v more", more)
 	}
 	return lines
 }
 
 // dueLines list what wafbot would have to end meanwhile.
-func dueLines(a *config.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
+func dueLines(a *config.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines text.Lines) {
 	due := change.DueMeanwhile(t, changes, now)
 	for _, ch := range due[:min(maxDue, len(due))] {
 		lines = append(lines, change.DueLine(a, ch, now))
 	}
 	if more := len(due) - maxDue; more > 0 {
-		lines = append(lines, text.Newf("… and %v more are due: `status` lists what is in force", more))
+		lines.Addf("… and %v more are due: `status` lists what is in force", more)
 	}
 	return lines
 }
 
 // PermissionBack says that the service takes changes again.
 func PermissionBack(a *config.Account, t record.PermissionLoss) Message {
-	lines := []text.Text{text.Newf("*wafbot can change %v again* since %v", a.Name, t.Until)}
+	lines := text.Lines{text.Newf("*wafbot can change %v again* since %v", a.Name, t.Until)}
 	for _, r := range t.Refused {
 		next := "Ask again if it is still wanted"
 		if r.By.Via == record.ViaClock {
 			next = "wafbot does it within a minute"
 		}
-		lines = append(lines, text.Newf("Still NOT done: *%v*. %v", r.Does, next))
+		lines.Addf("Still NOT done: *%v*. %v", r.Does, next)
 	}
 	return notified(fmt.Sprintf("wafbot can change %s again since %s", a.Name, clockTime(t.Until)), lines)
 }

@@ -27,7 +27,7 @@ func Course(s call.Situation, course []record.HitPoint) Message {
 		peak, at := known.peak() // as on the card
 		line.Addf("; peak about %v a minute at %v", about(peak), at)
 	}
-	return Lines(append([]text.Text{line}, whatWasDone(s)...), nil)
+	return Lines(append(text.Lines{line}, whatWasDone(s)...), nil)
 }
 
 // Worse is the reply under a card when its attack got worse or resumed. It mentions whom the route names.
@@ -56,7 +56,7 @@ func Worse(a *config.Account, n record.Event) Message {
 		what, about = text.Newf("*The storm %v: *%v, %v", turn, state, hits), words.Line(situation, h)
 		notice = fmt.Sprintf("Storm %s: %s on %s, %s", turn, state, text.Sanitize(words.Applications(*s, a), 40), hits)
 	}
-	msg := notified(notice, mentioning([]text.Text{what, about}, c.Mention))
+	msg := notified(notice, mentioning(text.Lines{what, about}, c.Mention))
 	msg.Metadata = bounded(MetaWorse, attackMeta(a.Name, id, c.Attack))
 	return msg
 }
@@ -73,7 +73,7 @@ func MovedLine(a *config.Account, attack string, shown record.AttackState, to re
 
 // Moved replaces a card that has a successor.
 func Moved(a *config.Account, attack string, line text.Text) Message {
-	msg := Lines([]text.Text{line}, nil)
+	msg := Lines(text.Lines{line}, nil)
 	payload := accountMeta(a.Name)
 	payload["attack"] = text.Sanitize(attack, maxMeta)
 	msg.Metadata = bounded(MetaMessage, payload)
@@ -83,11 +83,11 @@ func Moved(a *config.Account, attack string, line text.Text) Message {
 // Stale is the reply under a card that has a successor and can't be edited.
 func Stale(line text.Text) Message {
 	note := text.Newf("*This card is out of date*, and Slack doesn't let it be edited any more. Its buttons still do what they say")
-	return Lines([]text.Text{note, line}, nil)
+	return Lines(text.Lines{note, line}, nil)
 }
 
 // HandoverLines says who owns an attack now, with the note of the hand-over.
-func HandoverLines(said record.Triage) []text.Text {
+func HandoverLines(said record.Triage) text.Lines {
 	o := said.Owner
 	line := text.Newf("%v: %v hands this attack over to you", text.User(o.ID), text.Field(o.By.Name))
 	if o.Is(o.By) {
@@ -96,7 +96,7 @@ func HandoverLines(said record.Triage) []text.Text {
 			line.Addf(" from %v", text.User(o.From))
 		}
 	}
-	lines := []text.Text{line}
+	lines := text.Lines{line}
 	if i := slices.IndexFunc(said.Notes, func(n record.Note) bool { return n.ID == o.Note }); i >= 0 {
 		lines = append(lines, words.Note(said.Notes[i]))
 	}
@@ -104,19 +104,19 @@ func HandoverLines(said record.Triage) []text.Text {
 }
 
 // LapseLines say that an acknowledgement lapsed, and mention the former owner and whom the attack's route mentions.
-func LapseLines(said record.Triage, shown record.AttackState) []text.Text {
+func LapseLines(said record.Triage, shown record.AttackState) text.Lines {
 	owner := said.Lapsed.ID
 	if !InSlack(owner) {
 		owner = ""
 	}
-	return mentioning([]text.Text{words.Unacknowledged(said, !shown.Quiet)}, owner, Recipient(nil, shown.Mention, shown.Suppressed))
+	return mentioning(text.Lines{words.Unacknowledged(said, !shown.Quiet)}, owner, Recipient(nil, shown.Mention, shown.Suppressed))
 }
 
 // maxTakenIDs is how many attacks a takeover names for each former owner.
 const maxTakenIDs = 5
 
 // TakeoverLines says who owns the account's attacks now, and mentions the former owners.
-func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text.Text) {
+func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines text.Lines) {
 	from := map[string][]string{} // attacks by former owner
 	var now record.Owner
 	taken := 0

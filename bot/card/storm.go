@@ -1,68 +1,32 @@
 package card
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
-	"github.com/slack-go/slack"
-
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How much a storm's card shows of what may be many.
-const (
-	maxStormIDs         = 4
-	maxStormMitigations = 2
-)
-
-// storm draws a storm's card. All that it counts is in the answer to its id's line.
-func (c drawing) storm() Message {
-	offered, done := advice.Advise(c.Situation), c.done()
-	lines := slices.Concat([]line{c.stormHeadline()}, deniedOwn(offered), []line{c.stormExtent()}, c.stormSources(offered),
-		c.mitigations(offered, done, maxStormMitigations), []line{c.people(done, maxName, true), c.smallPrint()})
-	most := maxCard
-	if len(done) > 0 || c.Triage.Verdict != nil {
-		most = maxCardAfter
-	}
-	lines = fitLines(lines, most)
-	var maker buttonMaker
-	return c.message(lines[:len(lines)-1], lines[len(lines)-1], c.stormNotice(), c.stormButtons(&maker, offered))
-}
-
-func (c drawing) stormHeadline() (l line) {
-	h := c.Headline
-	label := text.Newf("%v *%v*", signs[cmp.Or(h.State, words.Unknown)], words.StormState(h.State, *c.Storm))
-	switch {
-	case h.Since.IsZero():
-	case h.State == words.Ended:
-		label.Addf(", last hit %v", c.clock(h.Since))
-	default:
-		label.Addf(" since %v", c.clock(h.Since))
-	}
-	l.say(0, label)
-	l.sayf(0, "*%v storm*", string(h.Severity))
-	return l
-}
+// maxStormIDs is how many of what gets through a storm's card names.
+const maxStormIDs = 4
 
 // stormExtent says where the storm is, since when, and how many attacks it is; without a way to the service, what it
 // was.
 func (c drawing) stormExtent() (l line) {
 	s := *c.Storm
 	if c.SharedChannel {
-		l.sayf(0, "*%v*", text.Sanitize(c.Account.Name, maxName))
+		l.say("*%v*", text.Sanitize(c.Account.Name, maxName))
 	}
 	if was := c.Headline.Was; was != "" {
-		l.sayf(0, "Was %v. *WAF API unreachable*: act in the console", words.StormState(was, s))
+		l.say("Was %v. *WAF API unreachable*: act in the console", words.StormState(was, s))
 		return l
 	}
-	l.say(0, words.Applications(s, c.Account))
-	l.say(0, "since ", c.clock(s.Began))
+	l.say("%v", words.Applications(s, c.Account))
+	l.say("since %v", c.clock(s.Began))
 	counted := text.New(words.Counted(s))
 	switch {
 	case s.Growing() || c.Quiet:
@@ -71,7 +35,7 @@ func (c drawing) stormExtent() (l line) {
 	default:
 		counted.Addf(", no new ones since %v, %v", c.clock(s.Ended), words.Active(s))
 	}
-	l.say(0, counted)
+	l.say("%v", counted)
 	return l
 }
 
@@ -132,38 +96,6 @@ func reach(s record.Storm, source record.StormSource) string {
 		return "is in " + text.Number(source.InAll) + ", but in only " + these
 	}
 	return "is in " + these
-}
-
-// stormButtons are at most five. None is the primary one: a denial stops a part of a storm at best.
-func (c drawing) stormButtons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement) {
-	var acknowledge []call.Suggestion
-	if c.Triage.Owner == nil {
-		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
-	}
-	undo := advice.UndoAll(c.Situation)
-	remedies := offered.Remedies[:min(1, len(offered.Remedies))]
-	all := slices.Concat(remedies, advice.ShowUnblocked(c.Situation), acknowledge, offered.Suggestions, undo)
-	switch {
-	case c.Unwatched():
-		all = acknowledge
-		if console := m.link(text.Link{Label: "Open console", URL: c.Account.ConsoleURL}); console != nil {
-			buttons = append(buttons, console)
-		}
-	case c.is(words.Ended, words.FalsePositive, words.Test):
-		all = slices.Concat(remedies, advice.Triage(c.Situation), undo)
-	}
-	most := mostButtons - 1
-	if len(remedies) > 0 { // its label takes the room of two
-		most--
-	}
-	made, _ := m.all(all[:min(most, len(all))])
-	buttons = append(buttons, made...)
-	if line := attackLine(c.Situation); fitsValue(line) {
-		more := m.button(ActionMore, "More…", line)
-		more.AccessibilityLabel = "More mitigations against the storm"
-		buttons = append(buttons, more)
-	}
-	return buttons
 }
 
 // stormNotice is the notification of a storm's card: its state and severity, how many, where, and as far as there is

@@ -37,14 +37,30 @@ func (c drawing) suggestions(offered advice.Advice) []call.Suggestion {
 	if c.Triage.Owner == nil && !over {
 		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
 	}
-	remedies := offered.Remedies[:min(1, len(offered.Remedies))]
+	remedies, undo := offered.Remedies[:min(1, len(offered.Remedies))], advice.UndoAll(c.Situation)
+	if c.Storm != nil {
+		return c.ofStorm(offered, remedies, acknowledge, undo)
+	}
 	measures = measures[:min(len(measures), mostButtons-1-len(remedies)-len(acknowledge))]
-	all := slices.Concat(remedies, measures, acknowledge, triage, advice.UndoAll(c.Situation))
+	all := slices.Concat(remedies, measures, acknowledge, triage, undo)
 	return all[:min(mostButtons-1, len(all))]
 }
 
+// ofStorm are those of a storm.
+func (c drawing) ofStorm(offered advice.Advice, remedies, acknowledge, undo []call.Suggestion) []call.Suggestion {
+	all := slices.Concat(remedies, advice.ShowUnblocked(c.Situation), acknowledge, offered.Suggestions, undo)
+	switch {
+	case c.Unwatched():
+		all = acknowledge
+	case c.is(words.Ended, words.FalsePositive, words.Test):
+		all = slices.Concat(remedies, advice.Triage(c.Situation), undo)
+	}
+	return all[:min(mostButtons-1-len(remedies), len(all))] // a remedy's label takes the room of two
+}
+
 // buttons are a card's, and lines to type for what has no room.
-func (c drawing) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
+func (c drawing) buttons(offered advice.Advice) (buttons []*slack.ButtonBlockElement, without text.Lines) {
+	var m buttonMaker
 	suggestions := c.suggestions(offered)
 	if c.Unwatched() {
 		if b := m.link(text.Link{Label: "Open console", URL: c.Account.ConsoleURL}); b != nil {
@@ -52,29 +68,23 @@ func (c drawing) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slac
 		}
 	}
 	made, without := m.all(suggestions)
-	// The one button that should be seen first.
-	if len(made) > 0 && len(without) == 0 && slices.Contains([]string{"deny", "patch", "remove"}, suggestions[0].Line.Name) && c.gettingThrough() {
+	// The one button that should be seen first. A denial stops a part of a storm at best.
+	if c.Storm == nil && len(made) > 0 && len(without) == 0 && slices.Contains([]string{"deny", "patch", "remove"}, suggestions[0].Line.Name) && c.gettingThrough() {
 		made[0].Style = slack.StylePrimary
 	}
-	return append(append(buttons, made...), c.more(m)...), without
-}
-
-// more is the button of all else that can be done.
-func (c drawing) more(m *buttonMaker) []*slack.ButtonBlockElement {
-	line := attackLine(c.Situation)
-	if !fitsValue(line) {
-		return nil
+	buttons = append(buttons, made...)
+	if line := attackLine(c.Situation); fitsValue(line) {
+		more := m.button(ActionMore, "More…", line)
+		more.AccessibilityLabel = "More mitigations against the storm"
+		if c.Storm == nil {
+			more.AccessibilityLabel = text.Sanitize("More about "+typeName(c.Attack, maxNoticeName)+" on "+c.appName(maxNoticeName), maxLabel)
+		}
+		buttons = append(buttons, more)
 	}
-	more := m.button(ActionMore, "More…", line)
-	against := typeName(c.Attack, maxNoticeName) + " on " + c.appName(maxNoticeName)
-	if c.Storm != nil {
-		against = "the storm"
-	}
-	more.AccessibilityLabel = text.Sanitize("More about "+against, maxLabel)
-	return []*slack.ButtonBlockElement{more}
+	return buttons, without
 }
 
 // attackLine is the line that shows all of an attack.
 func attackLine(s call.Situation) string {
-	return record.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name).String()
+	return record.LineOf(s.Account.Name, "attack", s.ID).String()
 }

@@ -66,14 +66,14 @@ func FormView(f call.Form, m ViewMeta) (slack.ModalViewRequest, error) {
 // AskView is Ask as a modal.
 func AskView(r *refusal.Refusal, m ViewMeta) (slack.ModalViewRequest, error) {
 	m.Line = r.Line.String()
-	v, err := modal(ViewAsk, "Before you do", m, sections([]text.Text{r.Text}, maxTogether))
+	v, err := modal(ViewAsk, "Before you do", m, sections(text.Lines{r.Text}, maxTogether))
 	v.Submit, v.Close = plainText("Do it anyway", maxViewTitle), plainText("Cancel", maxViewTitle)
 	return v, err
 }
 
 // LoadingView is shown while the facts for a view are read.
 func LoadingView(m ViewMeta) (slack.ModalViewRequest, error) {
-	return modal(viewLoading, "wafbot", m, sections([]text.Text{text.New("Loading …")}, maxTogether))
+	return modal(viewLoading, "wafbot", m, sections(text.Lines{text.New("Loading …")}, maxTogether))
 }
 
 // AnswerView shows the result of a request in the view that it was made in.
@@ -84,7 +84,7 @@ func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
 // MoreView lists what else can be done about an attack, in groups, and in small print what is left out; nil: nothing is. Each button replaces the view with its form.
 func MoreView(head text.Text, groups []advice.Group, left text.Text, m ViewMeta) (slack.ModalViewRequest, error) {
 	small, _ := inSmall(left) // shorter than what the head leaves
-	blocks := sections([]text.Text{head}, maxTogether/4)
+	blocks := sections(text.Lines{head}, maxTogether/4)
 	var maker buttonMaker
 	for _, g := range groups {
 		blocks = append(blocks, section(mrkdwn(text.Lead(g.Title)), nil))

@@ -12,24 +12,24 @@ import (
 func drawsCard(e record.Event, f facts) bool {
 	switch {
 	case e.Kind == record.CardLost:
-		return f.card.Message() == formerCard(e).Message() && f.shown.Revision > 0 // else it has another one already, or is no longer stored
-	case f.card.TS == "":
+		return f.Card.Message() == formerCard(e).Message() && f.State.Revision > 0 // else it has another one already, or is no longer stored
+	case f.Card.TS == "":
 		return true
 	}
-	return e.Kind == record.BecameIncident && e.Channel != f.card.Channel
+	return e.Kind == record.BecameIncident && e.Channel != f.Card.Channel
 }
 
 // attackNotified posts an attack's card, or replies under it that the attack got worse or resumed.
 func attackNotified(e record.Event, p record.AttackChanged, f facts) plan {
 	delivery := record.CardDelivery(e.Account, e.Attack().ID)
 	switch {
-	case f.card.TS == "":
+	case f.Card.TS == "":
 		return firstCard(e, f, delivery)
 	case e.ID == delivery:
 		return plan{}
 	case drawsCard(e, f): // the store marks the former card when it records this one: what it leaves behind becomes a link to it
 		moved := f.cardPost(e, e.ID)
-		moved.supersedes = superseded(f.waiting, e.ID, f.shown.Revision)
+		moved.supersedes = superseded(f.waiting, e.ID, f.State.Revision)
 		return say(moved)
 	}
 	return attackWorse(e, p, f)
@@ -46,12 +46,12 @@ func firstCard(e record.Event, f facts, delivery string) plan {
 		if began.Channel != e.Channel { // the incident's route has another one
 			first.begunIn = began.Channel
 		}
-		if began.Kind == record.NewAttack && f.shown.Attack.Incident() {
+		if began.Kind == record.NewAttack && f.State.Attack.Incident() {
 			began.Kind = record.NewIncident
 			p.emits = []record.Event{began}
 		}
 	}
-	first.supersedes = superseded(f.waiting, stays, f.shown.Revision)
+	first.supersedes = superseded(f.waiting, stays, f.State.Revision)
 	p.posts = []Post{first}
 	return p
 }
@@ -67,7 +67,7 @@ func cardLost(e record.Event, _ record.CardReplaced, f facts) plan {
 // cardPost is a post of the attack's card.
 func (f facts) cardPost(e record.Event, delivery string) Post {
 	if delivery != record.CardDelivery(e.Account, e.Attack().ID) {
-		f.details.Card.Delivery = delivery
+		f.Card.Delivery = delivery
 	}
 	p := f.post(e, card.Render(f.situation()))
 	p.Delivery, p.card = delivery, true
@@ -89,7 +89,7 @@ func superseded(waiting []record.Event, stays string, revision int) (all []recor
 // person found that it is no attack and it is only that again. Where no one may reply it goes to the channel.
 func attackWorse(e record.Event, now record.AttackChanged, f facts) plan {
 	p := plan{stale: true}
-	if e.Kind == record.Resumed && f.details.Triage.IsNone() {
+	if e.Kind == record.Resumed && f.Triage.IsNone() {
 		return p
 	}
 	waits := slices.ContainsFunc(f.waiting, func(w record.Event) bool { return w.ID == e.ID })
@@ -97,11 +97,11 @@ func attackWorse(e record.Event, now record.AttackChanged, f facts) plan {
 		return p
 	}
 	newest := e
-	if f.shown.Revision > now.Revision {
-		newest.At, now.Attack, now.Revision = f.shown.ObservedAt, f.shown.Attack, f.shown.Revision
+	if f.State.Revision > now.Revision {
+		newest.At, now.Attack, now.Revision = f.State.ObservedAt, f.State.Attack, f.State.Revision
 	}
 	loud := loudest(e, f.waiting, now.Revision).Changed()
-	now.Mention = card.Recipient(f.details.Triage.Owner, loud.Mention, loud.Suppressed)
+	now.Mention = card.Recipient(f.Triage.Owner, loud.Mention, loud.Suppressed)
 	if e.Kind == record.Resumed {
 		now.Mention = card.Recipient(nil, loud.Mention, loud.Suppressed) // its owner's acknowledgement is void
 	}
@@ -109,7 +109,7 @@ func attackWorse(e record.Event, now record.AttackChanged, f facts) plan {
 	reply := f.post(e, card.Worse(f.account.Account, newest))
 	reply.supersedes = superseded(f.waiting, e.ID, now.Revision)
 	elsewhere := reply
-	elsewhere.Channel = f.card.Channel
+	elsewhere.Channel = f.Card.Channel
 	reply = f.underCard(reply, elsewhere)
 	reply.Broadcast, reply.repost = true, e.Channel
 	p.posts = []Post{reply}
@@ -131,7 +131,7 @@ func loudest(e record.Event, waiting []record.Event, revision int) record.Event 
 // attackChanged shows on its card, as the attack is by now, that it grew or went quiet. That it went quiet goes into
 // the card's thread, too, when all else is notified.
 func attackChanged(e record.Event, _ record.AttackChanged, f facts) plan {
-	p := plan{stale: f.card.TS != ""}
+	p := plan{stale: f.Card.TS != ""}
 	if p.stale && e.Kind == record.WentQuiet && e.Storm() == nil {
 		course := e
 		course.ID, course.Kind, course.Payload = "course:"+e.ID, record.AttackEnded, record.AttackCourse{Attack: e.Attack()}
@@ -143,10 +143,10 @@ func attackChanged(e record.Event, _ record.AttackChanged, f facts) plan {
 // attackEnded says in the thread of a card how its attack went that is quiet, unless it goes on again by now. Where the
 // card is gone it is posted again when it is redrawn, and says the same.
 func attackEnded(e record.Event, _ record.AttackCourse, f facts) plan {
-	if !f.known || !f.shown.Quiet || f.card.TS == "" {
+	if !f.known() || !f.State.Quiet || f.Card.TS == "" {
 		return plan{}
 	}
-	return say(f.thread(e, f.card, card.Course(f.situation(), f.shown.History)))
+	return say(f.thread(e, f.Card, card.Course(f.situation(), f.State.History)))
 }
 
 // cardLeft says under a card that stands as it is, buttons and all, where its successor is.

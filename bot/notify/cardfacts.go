@@ -24,10 +24,10 @@ const (
 // late is how long after it was found people were notified of the attack, if that is worth a line. All clocks are of
 // machines that keep time.
 func (f facts) late() time.Duration {
-	if f.details.Card.Delivery != "" || f.shown.StormID != "" {
+	if f.Card.Delivery != "" || f.State.StormID != "" {
 		return 0 // another card has shown it, or its storm's
 	}
-	return lateBy(f.shown.FoundAt, cmp.Or(f.posted, f.now), notifiedAtOnce)
+	return lateBy(f.State.FoundAt, cmp.Or(f.posted, f.now), notifiedAtOnce)
 }
 
 // behind is for how long the card showed old facts, likewise.
@@ -54,8 +54,8 @@ func (n *Notifier) Drawn(ctx context.Context, account, attack string) (s call.Si
 	if !ok {
 		return s, false, nil
 	}
-	f := n.read.facts(a, attack)
-	if err := n.read.loadAttack(ctx, record.Event{}, &f); err != nil || !f.known || f.shown.Rebuilt {
+	f := n.facts(a, attack)
+	if err := n.loadAttack(ctx, record.Event{}, &f); err != nil || !f.known() || f.State.Rebuilt {
 		return s, false, err
 	}
 	return f.situation(), true, nil
@@ -63,18 +63,18 @@ func (n *Notifier) Drawn(ctx context.Context, account, attack string) (s call.Si
 
 // situation is the event's attack as its card shows it.
 func (f facts) situation() call.Situation {
-	_, muted := policy.Muted(f.details.Context.Mutes, f.shown.Attack, f.now)
-	id := record.AttackID(f.account.Name, f.shown.Attack.ID)
+	_, muted := policy.Muted(f.Context.Mutes, f.State.Attack, f.now)
+	id := record.AttackID(f.account.Name, f.State.Attack.ID)
 	s := call.Situation{
-		Account: f.account.Account, Policy: f.policy.With(f.details.Context.Guarded()), ID: id, Attack: f.shown.Attack, Storm: f.shown.Storm,
-		Efficacy: f.details.Efficacy, Context: f.details.Context,
-		Quiet: f.shown.Quiet, Outage: f.details.Outage, Triage: f.details.Triage, Now: f.now,
-	}.As(f.shown).Made(f.details.Changes)
-	s.FiguresAt, s.Late, s.StaleFor = compare.FiguresAt(f.shown, f.details.LastGood, muted), f.late(), f.behind()
+		Account: f.account.Account, Policy: f.account.Guards.With(f.Context.Guarded()), ID: id, Attack: f.State.Attack, Storm: f.State.Storm,
+		Efficacy: f.Efficacy, Context: f.Context,
+		Quiet: f.State.Quiet, Outage: f.Outage, Triage: f.Triage, Now: f.now,
+	}.As(f.State).Made(f.Changes)
+	s.FiguresAt, s.Late, s.StaleFor = compare.FiguresAt(f.State, f.LastGood, muted), f.late(), f.behind()
 	s.Runbook, s.Pager, s.SharedChannel = cmp.Or(f.runbooks[s.Attack.Type], f.runbooks["*"]), f.pager(muted), f.shared
-	s.Reposted, s.Uneditable = record.Reposted(f.details.Card.Delivery)
+	s.Reposted, s.Uneditable = record.Reposted(f.Card.Delivery)
 	if f.account.Settings != nil {
-		s.Entries, s.Rules = efficacy.Overlay(f.settings.Entries, f.settings.Rules, f.details.Changes, f.settings.At)
+		s.Entries, s.Rules = efficacy.Overlay(f.settings.Entries, f.settings.Rules, f.Changes, f.settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Lasts(s.Now) })
 		s.ListsReadAt = f.settings.At
 	}
@@ -83,9 +83,9 @@ func (f facts) situation() call.Situation {
 
 // pager is the state of the attack's pager, as the card shows it.
 func (f facts) pager(muted bool) call.PagerState {
-	last, pager := f.details.Page, f.shown.Pager
+	last, pager := f.Page, f.State.Pager
 	switch {
-	case last.State == record.PageCalling && f.details.Triage.Owner != nil: // about to be ended
+	case last.State == record.PageCalling && f.Triage.Owner != nil: // about to be ended
 		return call.PagerState{}
 	case last.State == record.PageCalling && !last.TakenAt.IsZero():
 		return call.PagerState{PagedAt: last.TakenAt}
@@ -95,8 +95,8 @@ func (f facts) pager(muted bool) call.PagerState {
 		return call.PagerState{}
 	}
 	u := paging.Unacknowledged{
-		Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, NotifiedAt: pager.NotifiedAt, WorsenedAt: pager.WorsenedAt, Route: pager.Route,
-		After: pager.After, Triage: f.details.Triage,
+		Attack: f.State.Attack, Quiet: f.State.Quiet, Muted: muted, NotifiedAt: pager.NotifiedAt, WorsenedAt: pager.WorsenedAt, Route: pager.Route,
+		After: pager.After, Triage: f.Triage,
 	}
 	_, at, _ := u.PagesAt(last)
 	return call.PagerState{At: at}

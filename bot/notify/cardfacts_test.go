@@ -20,9 +20,9 @@ func TestHowLateACardSaysThatItIs(t *testing.T) {
 		late, behind time.Duration
 	}{
 		"nothing known":            {},
-		"about to be posted, late": {facts: facts{shown: found}, late: 4 * time.Minute},
-		"posted soon, redrawn":     {facts: facts{shown: found, posted: now.Add(-4*time.Minute + 29*time.Second)}},
-		"posted late, redrawn":     {facts: facts{shown: found, posted: now.Add(-3 * time.Minute)}, late: time.Minute},
+		"about to be posted, late": {facts: facts{AttackDetails: record.AttackDetails{State: found}}, late: 4 * time.Minute},
+		"posted soon, redrawn":     {facts: facts{AttackDetails: record.AttackDetails{State: found}, posted: now.Add(-4*time.Minute + 29*time.Second)}},
+		"posted late, redrawn":     {facts: facts{AttackDetails: record.AttackDetails{State: found}, posted: now.Add(-3 * time.Minute)}, late: time.Minute},
 		"stale for a minute":       {facts: facts{since: now.Add(-time.Minute)}},
 		"stale for three minutes":  {facts: facts{since: now.Add(-3 * time.Minute)}, behind: 3 * time.Minute},
 	} {
@@ -36,7 +36,7 @@ func TestHowLateACardSaysThatItIs(t *testing.T) {
 func TestAnOwnCardIsNotLate(t *testing.T) {
 	t.Parallel()
 	found := record.AttackState{FoundAt: now.Add(-time.Hour)}
-	require.Equal(t, time.Hour, facts{shown: found, now: now}.late())
+	require.Equal(t, time.Hour, facts{AttackDetails: record.AttackDetails{State: found}, now: now}.late())
 	found.StormID, found.OwnCard = "storm:C0WAF:1795000000", true
-	require.Zero(t, facts{shown: found, now: now}.late())
+	require.Zero(t, facts{AttackDetails: record.AttackDetails{State: found}, now: now}.late())
 }

@@ -23,7 +23,7 @@ func changeSettled(e record.Event, _ record.ChangeFacts, f facts) plan {
 	if f.change.Late == nil { // that it was late was said in the account's channel
 		reply := elsewhere
 		reply.Message = underCard
-		reply.repost = f.card.Channel
+		reply.repost = f.Card.Channel
 		first = f.underCard(reply, elsewhere)
 	}
 	p := say(first)
@@ -57,7 +57,7 @@ func mitigationEnding(e record.Event, about record.ChangeFacts, f facts) plan {
 	if ch.ID == "" || !ch.InForce(ch.At) || !ch.Until.Equal(about.Until) { // it was undone, or extended
 		return plan{}
 	}
-	who := responsible(ch, f.details.Triage)
+	who := responsible(ch, f.Triage)
 	reply := f.post(e, card.MitigationEnding(ch, who, "", f.now))
 	reply.Broadcast = who == "" // a thread without a mention is read by no one
 	return say(f.underCard(reply, f.post(e, card.MitigationEnding(ch, who, ch.AttackID, f.now))))
@@ -68,7 +68,7 @@ func endOverdue(e record.Event, _ record.ChangeFacts, f facts) plan {
 	if f.change.ID == "" || f.change.Late == nil || f.change.DueAt().IsZero() {
 		return plan{}
 	}
-	return say(f.post(e, card.EndOverdue(f.account.Account, f.change, responsible(f.change, f.details.Triage), f.now)))
+	return say(f.post(e, card.EndOverdue(f.account.Account, f.change, responsible(f.change, f.Triage), f.now)))
 }
 
 // responsible is the owner of a change's attack, else the change's author; "" for a person at a terminal, who can't be mentioned.
@@ -90,11 +90,11 @@ func efficacyChanged(e record.Event, _ record.ChangeFacts, f facts) plan {
 	if ch.ID == "" || ch.State == record.StateUndone {
 		return plan{}
 	}
-	s, finding := f.situation(), f.details.Efficacy[ch.ID].Finding
+	s, finding := f.situation(), f.Efficacy[ch.ID].Finding
 	if finding != record.NotWorking && finding != record.SourceReturned || efficacy.StillDenied(s, ch) {
 		return plan{}
 	}
-	users := card.Recipients(ch, f.details.Triage, f.shown)
+	users := card.Recipients(ch, f.Triage, f.State)
 	if finding == record.NotWorking {
 		users = append(users, f.ops())
 	}

@@ -50,7 +50,7 @@ func TestWhomAFailureMentions(t *testing.T) {
 	t.Parallel()
 	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
 	settled := func() Post {
-		f := facts{account: Account{Account: &config.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}}
+		f := facts{AttackDetails: record.AttackDetails{Changes: []record.Change{ch}}, account: Account{Account: &config.Account{Channel: "C1"}}, change: ch}
 		return changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, f).posts[0]
 	}
 	made := settled()

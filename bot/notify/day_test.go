@@ -81,9 +81,9 @@ func (s *simulation) card(i int, begins time.Time) *simulated {
 	c := &simulated{name: fmt.Sprint("a", s.made), begins: begins, facts: drawnFacts(begins), storm: i < storms, observed: s.now, shows: s.now}
 	switch {
 	case i >= storms && i < storms+incidents:
-		c.facts.shown.Attack.VulnID = "812"
+		c.facts.State.Attack.VulnID = "812"
 	case i%5 == 0:
-		c.facts.shown.Attack.BlockStatus = "blocked"
+		c.facts.State.Attack.BlockStatus = "blocked"
 	}
 	s.cards[c.name] = c
 	return c
@@ -110,7 +110,7 @@ func (s *simulation) second(n int) {
 	}
 	if n%31 == 0 {
 		c := s.all[s.dice.IntN(liveCards)]
-		c.facts.details.Triage.Owner = &record.Owner{ID: "U0ANN", Since: s.now}
+		c.facts.Triage.Owner = &record.Owner{ID: "U0ANN", Since: s.now}
 		s.mark(c, record.UrgentActed)
 	}
 	if n%29 == 0 {
@@ -130,7 +130,7 @@ func (s *simulation) hit(i int, c *simulated) {
 	switch {
 	case c.storm:
 		s.mark(c, record.UrgentStorm)
-	case c.facts.shown.Attack.Incident():
+	case c.facts.State.Attack.Incident():
 		s.mark(c, record.UrgentGrown)
 	default:
 		s.mark(c, record.UrgentFigures)

@@ -121,7 +121,7 @@ func TestWhatIsParkedIsAsUrgentAsWhatWaitsForIt(t *testing.T) {
 		q.add([]record.Event{about("card", record.NewAttack, "x:1")})
 		w := picks(q)
 		require.NotNil(t, w)
-		q.park(w, time.Now(), &laterError{due: time.Now().Add(5 * time.Second)})
+		q.ended(w, time.Now(), &laterError{due: time.Now().Add(5 * time.Second)})
 		q.add([]record.Event{about("incident", record.BecameIncident, "x:1"), about("worse", record.Worsened, "x:2"), about("other", record.NewAttack, "x:3")})
 		require.Equal(t, "worse", picks(q).ID, "the incident waits for its card")
 		after(5 * time.Second)
@@ -142,7 +142,7 @@ func TestWhatIsParkedComesBackByRank(t *testing.T) {
 		for _, e := range []record.Event{{ID: "attack", Kind: record.NewAttack}, {ID: "worse", Kind: record.Worsened}, {ID: "incident", Kind: record.NewIncident}} {
 			e.Channel = "C1"
 			q.add([]record.Event{e})
-			q.park(picks(q), time.Now(), due)
+			q.ended(picks(q), time.Now(), due)
 		}
 		require.Nil(t, picks(q))
 		time.Sleep(5 * time.Second)

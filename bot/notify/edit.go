@@ -14,33 +14,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// awaitSlot waits for the right to post to the channel, which holds until done is called. A stop leaves it its time: what is written down as tried and
-// wasn't sent, the next owner would have to look for first.
-func (d *deliverer) awaitSlot(ctx context.Context, p Post) (done func(), err error) {
-	if q := d.queue(p.Account); q == nil || !q.slot(p.Delivery) {
-		if err := await(ctx, nil, func() (time.Duration, error) { return d.postSlot(ctx, p.Channel, p.Urgent) }); err != nil {
-			return nil, err
-		}
-	}
-	atOnce := d.atOnce(p.Channel)
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case atOnce <- struct{}{}:
-		return func() { <-atOnce }, nil
-	}
-}
-
-// atOnce holds what is on its way to a channel.
-func (d *deliverer) atOnce(channel string) chan struct{} {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.onTheWay[channel] == nil {
-		d.onTheWay[channel] = make(chan struct{}, postsAtOnce)
-	}
-	return d.onTheWay[channel]
-}
-
 // errStopping says that a message wasn't edited because its account is being left. The next owner edits it.
 var errStopping = errors.New("this replica stops")
 
@@ -65,8 +38,8 @@ func await(ctx context.Context, stop <-chan struct{}, slot func() (wait time.Dur
 const calm = 30 * time.Second
 
 // paced reports whether calls of a method are to be paced by now.
-func (d *deliverer) paced(method string) bool {
-	return d.cfg.MessagesPerSecond > 0 || d.cfg.Slack.HeldFor(method, false) > -calm
+func (n *Notifier) paced(method string) bool {
+	return n.cfg.MessagesPerSecond > 0 || n.cfg.Slack.HeldFor(method, false) > -calm
 }
 
 // burst is how many messages a channel gets at once, where a pace is configured.
@@ -77,43 +50,43 @@ const editsPerMinute = 40
 
 // postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
 // for what is.
-func (d *deliverer) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
-	if wait := d.cfg.Slack.HeldFor(slackconn.MethodPost, urgent); wait > 0 {
+func (n *Notifier) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
+	if wait := n.cfg.Slack.HeldFor(slackconn.MethodPost, urgent); wait > 0 {
 		return min(wait, mostPause), nil // something urgent may find out earlier that Slack is back
 	}
-	if !d.paced(slackconn.MethodPost) {
+	if !n.paced(slackconn.MethodPost) {
 		return 0, nil
 	}
-	perSecond, atOnce, keep := d.cfg.MessagesPerSecond, burst, 1
+	perSecond, atOnce, keep := n.cfg.MessagesPerSecond, burst, 1
 	if perSecond == 0 {
 		perSecond, atOnce = 1, 1
 	}
 	if urgent {
 		keep = 0
 	}
-	return d.cfg.Store.Pace.PostSlot(ctx, channel, perSecond, atOnce, keep)
+	return n.cfg.Store.Pace.PostSlot(ctx, channel, perSecond, atOnce, keep)
 }
 
 // editSlot takes the right to edit one message, when it is its turn among all that want to, of all accounts and replicas.
-func (d *deliverer) editSlot(ctx context.Context, turn record.EditTurn) (wait time.Duration, err error) {
-	if wait := d.cfg.Slack.HeldFor(slackconn.MethodUpdate, false); wait > 0 {
+func (n *Notifier) editSlot(ctx context.Context, turn record.EditTurn) (wait time.Duration, err error) {
+	if wait := n.cfg.Slack.HeldFor(slackconn.MethodUpdate, false); wait > 0 {
 		return wait, nil
 	}
-	if !d.paced(slackconn.MethodUpdate) {
+	if !n.paced(slackconn.MethodUpdate) {
 		return 0, nil
 	}
-	return d.cfg.Store.Pace.EditSlot(ctx, editsPerMinute, turn)
+	return n.cfg.Store.Pace.EditSlot(ctx, editsPerMinute, turn)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for, or until stop is closed.
-func (d *deliverer) awaitEdit(ctx context.Context, stop <-chan struct{}, at record.Place) error {
-	turn := record.EditTurn{Of: at.Message(), Due: dueAtOnce(d.cfg.Clocks.Now())}
-	return await(ctx, stop, func() (time.Duration, error) { return d.editSlot(ctx, turn) })
+func (n *Notifier) awaitEdit(ctx context.Context, stop <-chan struct{}, at record.Place) error {
+	turn := record.EditTurn{Of: at.Message(), Due: dueAtOnce(n.cfg.Clocks.Now())}
+	return await(ctx, stop, func() (time.Duration, error) { return n.editSlot(ctx, turn) })
 }
 
 // edit puts a message in the place of another (chat.update), plainer when Slack refuses what is in it. Without metadata that of the other stays.
 // The right to edit was taken.
-func (d *deliverer) edit(ctx context.Context, at record.Place, msg card.Message) error {
+func (n *Notifier) edit(ctx context.Context, at record.Place, msg card.Message) error {
 	for {
 		opts := msg.Options()
 		if msg.Metadata.EventType != "" {
@@ -122,29 +95,33 @@ func (d *deliverer) edit(ctx context.Context, at record.Place, msg card.Message)
 		if err := ctx.Err(); err != nil {
 			return err // of a replica that was paused, the lease is over, and with it what it knows
 		}
-		err := d.cfg.Slack.Update(ctx, at.Channel, at.TS, opts...)
+		err := n.cfg.Slack.Update(ctx, at.Channel, at.TS, opts...)
 		if err == nil {
-			d.cfg.Metrics.SlackEdits.Inc()
+			n.cfg.Metrics.SlackEdits.Inc()
 			return nil
 		}
-		plainer, ok := d.plainer(slackconn.MethodUpdate, msg, err)
+		plainer, ok := n.plainer(slackconn.MethodUpdate, msg, err)
 		if !ok {
 			return err
 		}
 		msg = plainer
-		if err := d.awaitEdit(ctx, nil, at); err != nil {
+		if err := n.awaitEdit(ctx, nil, at); err != nil {
 			return err
 		}
 	}
 }
 
 // bringUpToDate puts a post in the place of a message that is no attack's card. One that can't be edited, because it was deleted, is left as it is.
-func (d *deliverer) bringUpToDate(ctx context.Context, p Post) error {
-	err := d.awaitEdit(ctx, d.queue(p.Account).stop(), p.replaces)
+func (n *Notifier) bringUpToDate(ctx context.Context, p Post) error {
+	var stop <-chan struct{} // never, where another replica owns the account
+	if q := n.queue(p.Account); q != nil {
+		stop = q.stopping
+	}
+	err := n.awaitEdit(ctx, stop, p.replaces)
 	if err == nil {
-		err = d.edit(ctx, p.replaces, p.Message)
+		err = n.edit(ctx, p.replaces, p.Message)
 		if err != nil && !repeatable(err) {
-			d.cfg.Log.WarnContext(ctx, "edit message", "what", p.Delivery, "channel", p.replaces.Channel, "ts", p.replaces.TS, "err", err)
+			n.cfg.Log.WarnContext(ctx, "edit message", "what", p.Delivery, "channel", p.replaces.Channel, "ts", p.replaces.TS, "err", err)
 			return nil
 		}
 	}
@@ -162,18 +139,18 @@ func repeatable(err error) bool {
 
 // plainer is what to send in place of a message that Slack refuses for what is in it, if that is the fault: a plain card is forgiven, a lost one
 // never. Without what it carries for wafbot it can't be read back, so that goes only where that is the fault.
-func (d *deliverer) plainer(method string, m card.Message, err error) (card.Message, bool) {
+func (n *Notifier) plainer(method string, m card.Message, err error) (card.Message, bool) {
 	v, _ := slackconn.Judge(err)
 	switch {
 	case v == slackconn.MetadataRefused && len(m.Metadata.EventPayload) > 1:
 		m = m.WithoutFacts()
 	case v == slackconn.ContentRefused && len(m.Blocks) > 0:
-		m = m.AsText(d.cfg.Command)
+		m = m.AsText(n.cfg.Command)
 	default:
 		return card.Message{}, false
 	}
-	d.cfg.Metrics.SlackRefused.WithLabelValues(method).Inc()
-	d.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", slackconn.Detailed(err))
+	n.cfg.Metrics.SlackRefused.WithLabelValues(method).Inc()
+	n.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", slackconn.Detailed(err))
 	return m, true
 }
 
@@ -191,3 +168,6 @@ func deleted(err error) bool {
 func uneditable(err error) bool {
 	return slices.Contains([]string{"cant_update_message", "edit_window_closed", "block_mismatch"}, slackconn.ErrorName(err))
 }
+
+// nowhere reports whether an error says that a message can't be posted where it was to go.
+func nowhere(err error) bool { return errors.Is(err, errNowhere) || gone(err) }

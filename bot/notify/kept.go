@@ -13,7 +13,7 @@ func approvalChanged(e record.Event, _ record.ApprovalChanged, f facts) plan {
 	if q.ID == "" || f.kept.shows >= q.Revision {
 		return plan{}
 	}
-	request := f.post(e, card.ApprovalRequest(q, f.policy, f.now))
+	request := f.post(e, card.ApprovalRequest(q, f.account.Guards, f.now))
 	request.Delivery, request.Channel = q.ID, f.account.Channel
 	if request.replaces = f.kept.at; f.kept.at.TS == "" {
 		request = f.underCard(request, request)
@@ -22,7 +22,7 @@ func approvalChanged(e record.Event, _ record.ApprovalChanged, f facts) plan {
 	if q.State == record.RequestWaiting || q.InHand() {
 		return say(request)
 	}
-	decided := f.post(e, card.ApprovalDecision(q, f.policy, f.now))
+	decided := f.post(e, card.ApprovalDecision(q, f.account.Guards, f.now))
 	decided.Delivery, decided.Channel = q.ID+"-decided", f.account.Channel
 	if q.State != record.RequestOverridden {
 		elsewhere := decided
@@ -38,7 +38,7 @@ func permissionChanged(e record.Event, changed record.PermissionChanged, f facts
 	if !t.Since.Equal(changed.Since) || !posted && !t.GoesOn() || posted && f.kept.shows >= t.Revision { // of a loss before, or said already
 		return plan{}
 	}
-	notice := f.post(e, card.PermissionLost(f.account.Account, t, f.changes, f.now))
+	notice := f.post(e, card.PermissionLost(f.account.Account, t, f.Changes, f.now))
 	notice.Delivery, notice.replaces = t.ID(), f.kept.at
 	if t.GoesOn() {
 		return say(notice)

@@ -68,7 +68,7 @@ func TestAStopWaitsForNoEdit(t *testing.T) {
 		go func() { defer close(ended); n.Own(t.Context(), more, "acme", Unread{}) }()
 		synctest.Wait()
 		go func() {
-			edited <- n.deliver.bringUpToDate(t.Context(), Post{Account: "acme", Delivery: "r1", replaces: record.Place{Channel: "C1", TS: "1.1"}})
+			edited <- n.bringUpToDate(t.Context(), Post{Account: "acme", Delivery: "r1", replaces: record.Place{Channel: "C1", TS: "1.1"}})
 		}()
 		synctest.Wait()
 		require.Empty(t, edited, "it waits")

@@ -3,7 +3,6 @@ package notify
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,17 +10,70 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
+	"github.com/wafbot/wafbot/poller"
 )
 
-// loader reads facts.
-type loader struct{ cfg Config }
+// facts are what a message is made of, beside the event. What was not needed, or is not known, is zero.
+type facts struct {
+	record.AttackDetails // of the event's attack, or where its card is alone
+
+	account   Account
+	runbooks  map[string]string
+	settings  poller.Settings // lists and rules as last read
+	health    poller.Health
+	now       time.Time
+	attack    string // id of the event's attack
+	change    record.Change
+	extended  record.Change   // the change that this one extends
+	shared    bool            // other accounts have cards in the channel of the attack's
+	begun     *record.Attempt // of the attempt to post the attack's first card; nil: none was begun
+	waiting   []record.Event  // the poller's events of the attack that wait
+	posted    time.Time       // when the attack's card was; zero: it is about to be
+	since     time.Time       // since when that is stale; zero: it isn't known to be
+	triage    map[string]record.Triage
+	roles     text.Text
+	successor text.Text // a line that leads to the card
+	request   record.ApprovalRequest
+	loss      record.PermissionLoss
+	kept      kept
+	drill     record.Drill
+	summary   call.Result
+}
+
+// known reports whether the attack is stored, or an event tells of it.
+func (f facts) known() bool { return f.State.Attack.ID != "" }
+
+// ops is whom the failure of a change mentions: whom the account names for that, else whom the route of its attack
+// mentions, but not in quiet hours.
+func (f facts) ops() string {
+	if f.account.OpsMention != "" || f.attack == "" {
+		return f.account.Ops()
+	}
+	return card.Recipient(nil, f.State.Mention, f.State.Suppressed)
+}
+
+// kept is a message that is kept true: posted first, edited later.
+type kept struct {
+	in       messages // nil: the event is about none
+	id       string
+	at       record.Place // zero: it isn't known to be anywhere
+	shows    int          // the revision that it shows
+	revision int          // the newest
+}
+
+// messages holds where messages are that are kept true: approval requests' cards, or the notice of a permission loss.
+type messages interface {
+	// MessageAt is where the message with that id is, and the revision that it shows; ts is "" if it isn't known to be
+	// anywhere.
+	MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
+	SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error
+}
 
 // facts are those that are known without reading.
-func (l loader) facts(a Account, attack string) facts {
-	f := facts{account: a, policy: a.Guards, runbooks: l.cfg.Runbooks, now: l.cfg.Clocks.ServiceNow(a.Name), attack: attack}
+func (n *Notifier) facts(a Account, attack string) facts {
+	f := facts{account: a, runbooks: n.cfg.Runbooks, now: n.cfg.Clocks.ServiceNow(a.Name), attack: attack}
 	if a.Settings != nil {
 		f.settings = a.Settings()
 	}
@@ -31,217 +83,106 @@ func (l loader) facts(a Account, attack string) facts {
 	return f
 }
 
-// load adds what an event's message is made of to its facts.
-type load func(ctx context.Context, e record.Event, f *facts) error
-
-// load reads the facts that an event's messages need, in the order in which they are built on each other.
-func (l loader) load(ctx context.Context, a Account, e record.Event, needs []load) (facts, error) {
-	f := l.facts(a, "")
-	if attack := e.Attack().ID; attack != "" {
-		f.attack = record.AttackID(a.Name, attack)
-	}
-	for _, more := range needs {
-		if err := more(ctx, e, &f); err != nil {
-			return f, err
+// load adds what an event's messages are made of to its facts.
+func (n *Notifier) load(ctx context.Context, e record.Event, f *facts) (err error) {
+	s := n.cfg.Store
+	switch p := e.Payload.(type) {
+	case nil: // it is time to hand the account over, unless that comes too late to be posted
+		if f.now.Sub(e.At) <= summaryLate {
+			line := record.Line{Name: "summary"}.With("account", e.Account)
+			f.summary, err = n.cfg.Runner.Do(ctx, byClock(e.ID, e.At, line))
+		}
+	case record.AttackChanged:
+		if e.Kind == record.Grew || e.Kind == record.WentQuiet {
+			return n.loadPlace(ctx, f)
+		}
+		if err = n.loadAttack(ctx, e, f); err == nil {
+			err = n.loadWaiting(ctx, e, f)
+		}
+	case record.CardReplaced:
+		if e.Kind == record.CardLost {
+			return n.loadAttack(ctx, e, f)
+		}
+		f.successor, err = n.successor(ctx, f.account, f.attack, formerCard(e))
+	case record.AttackCourse:
+		err = n.loadAttack(ctx, e, f)
+	case record.Assignment:
+		if e.Kind != record.TookOver {
+			return n.loadAttack(ctx, e, f)
+		}
+		f.triage, err = s.Triage.AllTriage(ctx, e.Account)
+	case record.FirstStartFacts:
+		f.roles = n.roles(ctx, f.account)
+	case record.ChangeFacts:
+		err = n.loadChange(ctx, e, p.Change, f)
+	case record.ApprovalChanged:
+		err = n.loadRequest(ctx, e, p.Request, f)
+	case record.PermissionChanged:
+		if f.loss, err = s.Permissions.PermissionLoss(ctx, e.Account); err != nil {
+			return err
+		}
+		if f.Changes, err = s.Ledger.Changes(ctx, e.Account); err == nil {
+			err = f.loadKept(ctx, kept{in: s.Permissions, id: f.loss.ID(), revision: f.loss.Revision})
+		}
+	case record.DrillFacts: // the event of its report is handled again until it is over
+		f.drill, err = s.Drills.Drill(ctx, e.Account)
+		if err == nil && p.Report && p.Drill == f.drill.ID && f.drill.Waits(f.now) {
+			err = &laterError{due: time.Now().Add(drillAgain)}
 		}
 	}
-	return f, nil
-}
-
-// loadChange reads the change that an event is about, and the one that it extends.
-func (l loader) loadChange(ctx context.Context, e record.Event, f *facts) error {
-	about, err := payload[record.ChangeFacts](e)
-	if err != nil {
-		return err
-	}
-	if f.change, err = l.cfg.Store.Ledger.Change(ctx, e.Account, about.Change); err != nil {
-		return err
-	}
-	f.attack = f.change.AttackID
-	if f.change.Extends != "" {
-		f.extended, err = l.cfg.Store.Ledger.Change(ctx, e.Account, f.change.Extends)
-	}
-	return err
-}
-
-// loadRoute reads what is stored of the attack of a change that failed, if that isn't for operators.
-func (l loader) loadRoute(ctx context.Context, e record.Event, f *facts) (err error) {
-	if f.attack != "" && f.account.OpsMention == "" && len(change.Failure(f.change)) > 0 {
-		f.shown, f.known, err = l.cfg.Store.Attacks.AttackState(ctx, e.Account, f.attack)
-	}
-	return err
-}
-
-// loadAttack reads what is stored of an attack. An event may know more.
-func (l loader) loadAttack(ctx context.Context, e record.Event, f *facts) (err error) {
-	if f.details, err = l.cfg.Store.Cards.Details(ctx, f.account.Name, f.attack); err == nil {
-		f.showAttack(e)
-		f.shared = l.shared(f.account, cmp.Or(f.card.Channel, f.shown.Channel))
-	}
-	return err
-}
-
-// beginCard is loadAttack for an event that draws a card. With the attack's first it writes down that the card is about
-// to be posted: this is the way from an attack to a person.
-func (l loader) beginCard(ctx context.Context, e record.Event, f *facts) (err error) {
-	if e.ID != record.CardDelivery(e.Account, e.Attack().ID) {
-		return l.loadAttack(ctx, e, f)
-	}
-	var begun record.Attempt
-	if f.details, begun, err = l.cfg.Store.Cards.BeginCard(ctx, f.account.Name, f.attack, e.ID, l.cfg.Clocks.Now()); err == nil {
-		f.begun = &begun
-		f.showAttack(e)
-		f.shared = l.shared(f.account, cmp.Or(f.card.Channel, f.shown.Channel))
-	}
-	return err
-}
-
-// shared reports whether another account has cards in the channel, too.
-func (l loader) shared(a Account, channel string) bool {
-	return slices.ContainsFunc(l.cfg.Accounts, func(other Account) bool { return other.Name != a.Name && slices.Contains(other.Channels(), channel) })
-}
-
-func (f *facts) showAttack(e record.Event) {
-	f.card, f.shown = f.details.Card, f.details.State
-	f.known = f.shown.Attack.ID != ""
-	if c, ok := e.Payload.(record.AttackChanged); ok && (!f.known || f.shown.Revision < c.Revision) {
-		f.shown = record.AttackState{Attack: c.Attack, Severity: c.Severity, ObservedAt: e.At, Quiet: c.Quiet, Mention: c.Mention, Suppressed: c.Suppressed, Revision: c.Revision}
-	}
-}
-
-// loadDrawing reads what else a card is made of that is about to be posted: what waits is read only if something newer
-// than the event may.
-func (l loader) loadDrawing(ctx context.Context, e record.Event, f *facts) error {
-	if began := e.ID == record.CardDelivery(e.Account, e.Attack().ID); e.Kind == record.CardLost || began && (f.card.TS != "" || e.Revision() == f.shown.Revision) {
-		return nil
-	}
-	all, err := l.cfg.Store.Outbox.Waiting(ctx, e.Account)
-	f.waiting = slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack().ID != e.Attack().ID || w.Changed().Revision == 0 })
-	return err
-}
-
-func (l loader) loadPlace(ctx context.Context, e record.Event, f *facts) (err error) {
-	f.card.Channel, f.card.TS, err = l.cfg.Store.Cards.Card(ctx, e.Account, f.attack)
-	return err
-}
-
-func (l loader) loadTriage(ctx context.Context, e record.Event, f *facts) (err error) {
-	f.triage, err = l.cfg.Store.Triage.AllTriage(ctx, e.Account)
-	return err
-}
-
-// loadRoles shows users and user groups by name, which mentions no one; by id alone those that Slack doesn't name.
-func (l loader) loadRoles(ctx context.Context, _ record.Event, f *facts) error {
-	groups := map[string]slackconn.Group{}
-	if len(policy.Groups(f.account.Policy)) > 0 {
-		if all, err := l.cfg.Slack.UserGroups(ctx); err == nil {
-			groups = all
-		}
-	}
-	f.roles = card.Roles(f.account.Policy, func(id string) text.Text {
-		if card.IsID(id, "S") {
-			if g, known := groups[id]; known {
-				return text.New("user group @", text.Field(g.Handle))
-			}
-			return text.New("user group ", text.Code(id))
-		}
-		if p, err := l.cfg.Slack.Person(ctx, id); err == nil {
-			return text.New(text.Field(p.Name))
-		}
-		return text.New(text.Code(id))
-	})
-	return nil
-}
-
-func (l loader) loadSuccessor(ctx context.Context, e record.Event, f *facts) (err error) {
-	f.successor, err = l.successor(ctx, f.account, f.attack, formerCard(e))
-	return err
-}
-
-// successor is the line that leads from a former card of an attack to its card; empty if it has none elsewhere.
-func (l loader) successor(ctx context.Context, a Account, attack string, former record.Place) (line text.Text, err error) {
-	channel, ts, err := l.cfg.Store.Cards.Card(ctx, a.Name, attack)
-	if err != nil {
-		return nil, err
-	}
-	state, known, err := l.cfg.Store.Attacks.AttackState(ctx, a.Name, attack)
-	if err != nil || !known || ts == "" || ts == former.TS && channel == former.Channel {
-		return nil, err
-	}
-	link, err := l.cfg.Slack.Permalink(ctx, channel, ts)
-	if err != nil {
-		return nil, err
-	}
-	return card.MovedLine(a.Account, attack, state, record.Place{Channel: channel, TS: ts}, link), nil
-}
-
-// loadRequest reads an approval request; it is zero after Redis was emptied.
-func (l loader) loadRequest(ctx context.Context, e record.Event, f *facts) error {
-	about, err := payload[record.ApprovalChanged](e)
-	if err != nil {
-		return err
-	}
-	all, err := l.cfg.Store.Approvals.Requests(ctx, e.Account)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(all, func(q record.ApprovalRequest) bool { return q.ID == about.Request })
-	if i < 0 {
-		return nil
-	}
-	f.request, f.attack = all[i], all[i].AttackID
-	if err := f.loadKept(ctx, l.cfg.Store.Approvals, f.request.ID, f.request.Revision); err != nil {
-		return err
-	}
-	return l.awaitCard(ctx, e, f)
-}
-
-func (l loader) loadLoss(ctx context.Context, e record.Event, f *facts) (err error) {
-	if f.loss, err = l.cfg.Store.Permissions.PermissionLoss(ctx, e.Account); err != nil {
-		return err
-	}
-	if f.changes, err = l.cfg.Store.Ledger.Changes(ctx, e.Account); err != nil {
-		return err
-	}
-	return f.loadKept(ctx, l.cfg.Store.Permissions, f.loss.ID(), f.loss.Revision)
-}
-
-func (f *facts) loadKept(ctx context.Context, s messages, id string, revision int) (err error) {
-	f.kept = kept{in: s, id: id, revision: revision}
-	f.kept.at.Channel, f.kept.at.TS, f.kept.shows, err = s.MessageAt(ctx, f.account.Name, id)
 	return err
 }
 
 // drillAgain is how often it is looked whether a drill is over.
 const drillAgain = 2 * time.Second
 
-// loadDrill reads the last drill. The event of its report is handled again until it is over.
-func (l loader) loadDrill(ctx context.Context, e record.Event, f *facts) error {
-	about, err := payload[record.DrillFacts](e)
-	if err == nil {
-		f.drill, err = l.cfg.Store.Drills.Drill(ctx, e.Account)
-	}
-	if err == nil && about.Report && about.Drill == f.drill.ID && f.drill.Waits(f.now) {
-		err = &laterError{due: time.Now().Add(drillAgain)}
-	}
-	return err
-}
-
-// loadSummary has the account handed over, unless that comes too late to be posted.
-func (l loader) loadSummary(ctx context.Context, e record.Event, f *facts) (err error) {
-	if f.now.Sub(e.At) > summaryLate {
-		return nil
-	}
-	line := record.Line{Name: "summary"}.With("account", e.Account)
-	if f.summary, err = l.cfg.Runner.Do(ctx, byClock(e.ID, e.At, line)); err != nil {
-		return fmt.Errorf("draw summary: %w", err)
-	}
-	return nil
-}
-
 // byClock is what the clock asks for.
 func byClock(id string, at time.Time, line record.Line) call.Invocation {
 	return call.Invocation{ID: id, At: at, Line: line, Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}}
+}
+
+// loadChange reads a change, the one that it extends, and what is stored of its attack: of a settled one, which only
+// says what came of it, no more than where it is said and who hears it.
+func (n *Notifier) loadChange(ctx context.Context, e record.Event, id string, f *facts) (err error) {
+	if f.change, err = n.cfg.Store.Ledger.Change(ctx, e.Account, id); err != nil {
+		return err
+	}
+	f.attack = f.change.AttackID
+	if f.change.Extends != "" {
+		if f.extended, err = n.cfg.Store.Ledger.Change(ctx, e.Account, f.change.Extends); err != nil {
+			return err
+		}
+	}
+	if e.Kind != record.ChangeSettled {
+		return n.loadAttack(ctx, e, f)
+	}
+	return n.awaitCard(ctx, e, f, f.change.At, f.account.OpsMention == "" && len(change.Failure(f.change)) > 0)
+}
+
+// loadRequest reads an approval request; it is zero after Redis was emptied.
+func (n *Notifier) loadRequest(ctx context.Context, e record.Event, id string, f *facts) error {
+	all, err := n.cfg.Store.Approvals.Requests(ctx, e.Account)
+	i := slices.IndexFunc(all, func(q record.ApprovalRequest) bool { return q.ID == id })
+	if err != nil || i < 0 {
+		return err
+	}
+	q := all[i]
+	f.request, f.attack = q, q.AttackID
+	if err := f.loadKept(ctx, kept{in: n.cfg.Store.Approvals, id: q.ID, revision: q.Revision}); err != nil {
+		return err
+	}
+	return n.awaitCard(ctx, e, f, q.At, false)
+}
+
+func (f *facts) loadKept(ctx context.Context, k kept) (err error) {
+	k.at.Channel, k.at.TS, k.shows, err = k.in.MessageAt(ctx, f.account.Name, k.id)
+	f.kept = k
+	return err
+}
+
+func (n *Notifier) loadPlace(ctx context.Context, f *facts) (err error) {
+	f.Card.Channel, f.Card.TS, err = n.cfg.Store.Cards.Card(ctx, f.account.Name, f.attack)
+	return err
 }
 
 // How long a message waits for the card that it belongs under, which may be clicked before it is known where it is.
@@ -250,30 +191,108 @@ const (
 	cardAgain    = 500 * time.Millisecond
 )
 
-// awaitCard reads where the card of an attack is. For one that is on its way in another channel the event is handled
-// again, for a little while since the change or request was made; in the event's own channel none is, while the event
-// is handled.
-func (l loader) awaitCard(ctx context.Context, e record.Event, f *facts) error {
+// awaitCard reads where the card of an attack is, and how it is routed if that is needed. For a card that is on its way
+// in another channel the event is handled again, for a little while since the change or request was made; in the
+// event's own channel none is, while the event is handled.
+func (n *Notifier) awaitCard(ctx context.Context, e record.Event, f *facts, since time.Time, routed bool) error {
 	if f.attack == "" {
 		return nil
 	}
-	since := f.change.At
-	if f.request.ID != "" {
-		since = f.request.At
-	}
-	if err := l.loadPlace(ctx, e, f); err != nil || f.card.TS != "" {
+	err := n.loadPlace(ctx, f)
+	if err != nil || f.Card.TS != "" && !routed {
 		return err
 	}
-	state, _, err := l.cfg.Store.Attacks.AttackState(ctx, e.Account, f.attack)
-	if err == nil && state.Notified && state.Channel != e.Channel && l.cfg.Clocks.ServiceNow(e.Account).Sub(since) <= cardPatience {
+	f.State, _, err = n.cfg.Store.Attacks.AttackState(ctx, e.Account, f.attack)
+	onItsWay := f.Card.TS == "" && f.State.Notified && f.State.Channel != e.Channel
+	if err == nil && onItsWay && f.now.Sub(since) <= cardPatience {
 		err = &laterError{due: time.Now().Add(cardAgain)}
 	}
 	return err
 }
 
+// loadAttack reads what is stored of an attack. An event may know more. With the event that the attack began it is
+// written down that its card is about to be posted: this is the way from an attack to a person.
+func (n *Notifier) loadAttack(ctx context.Context, e record.Event, f *facts) (err error) {
+	a, changed := e.Payload.(record.AttackChanged)
+	if changed && e.ID == record.CardDelivery(e.Account, a.Attack.ID) {
+		var begun record.Attempt
+		f.AttackDetails, begun, err = n.cfg.Store.Cards.BeginCard(ctx, f.account.Name, f.attack, e.ID, n.cfg.Clocks.Now())
+		if err == nil {
+			f.begun = &begun
+			n.trial(e.Account, e.ID, begun) // also if this fails later: else the next attempt would take this one for another replica's
+		}
+	} else {
+		f.AttackDetails, err = n.cfg.Store.Cards.Details(ctx, f.account.Name, f.attack)
+	}
+	if err != nil {
+		return err
+	}
+	if changed && (!f.known() || f.State.Revision < a.Revision) {
+		f.State = record.AttackState{
+			Attack: a.Attack, Severity: a.Severity, ObservedAt: e.At, Quiet: a.Quiet, Mention: a.Mention, Suppressed: a.Suppressed,
+			Revision: a.Revision,
+		}
+	}
+	channel := cmp.Or(f.Card.Channel, f.State.Channel)
+	f.shared = slices.ContainsFunc(n.cfg.Accounts, func(other Account) bool {
+		return other.Name != f.account.Name && slices.Contains(other.Channels(), channel)
+	})
+	return nil
+}
+
+// loadWaiting reads what waits of an attack whose card is about to be posted, or a reply under it, if something newer
+// than the event may.
+func (n *Notifier) loadWaiting(ctx context.Context, e record.Event, f *facts) error {
+	if f.begun != nil && (f.Card.TS != "" || e.Revision() == f.State.Revision) {
+		return nil
+	}
+	all, err := n.cfg.Store.Outbox.Waiting(ctx, e.Account)
+	f.waiting = slices.DeleteFunc(all, func(w record.Event) bool {
+		return w.Attack().ID != e.Attack().ID || w.Changed().Revision == 0
+	})
+	return err
+}
+
+// roles shows users and user groups by name, which mentions no one; by id alone those that Slack doesn't name.
+func (n *Notifier) roles(ctx context.Context, a Account) text.Text {
+	var groups map[string]slackconn.Group
+	return card.Roles(a.Policy, func(id string) text.Text {
+		if card.IsID(id, "S") {
+			if groups == nil {
+				groups, _ = n.cfg.Slack.UserGroups(ctx)
+			}
+			if g, known := groups[id]; known {
+				return text.New("user group @", text.Field(g.Handle))
+			}
+			return text.New("user group ", text.Code(id))
+		}
+		if p, err := n.cfg.Slack.Person(ctx, id); err == nil {
+			return text.New(text.Field(p.Name))
+		}
+		return text.New(text.Code(id))
+	})
+}
+
+// successor is the line that leads from a former card of an attack to its card; empty if it has none elsewhere.
+func (n *Notifier) successor(ctx context.Context, a Account, attack string, former record.Place) (line text.Text, err error) {
+	f := facts{account: a, attack: attack}
+	if err := n.loadPlace(ctx, &f); err != nil || f.Card.TS == "" || f.Card.Message() == former.Message() {
+		return nil, err
+	}
+	state, known, err := n.cfg.Store.Attacks.AttackState(ctx, a.Name, attack)
+	if err != nil || !known {
+		return nil, err
+	}
+	link, err := n.cfg.Slack.Permalink(ctx, f.Card.Channel, f.Card.TS)
+	if err != nil {
+		return nil, err
+	}
+	return card.MovedLine(a.Account, attack, state, f.Card, link), nil
+}
+
 // lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the
 // attack isn't.
-func (l loader) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event, known bool, err error) {
-	state, known, err := l.cfg.Store.Attacks.AttackState(ctx, account, attack)
-	return record.NewCardLost(account, state.Attack.Brief(), at, stands, l.cfg.Clocks.ServiceNow(account)), known, err
+func (n *Notifier) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event, known bool, err error) {
+	state, known, err := n.cfg.Store.Attacks.AttackState(ctx, account, attack)
+	return record.NewCardLost(account, state.Attack.Brief(), at, stands, n.cfg.Clocks.ServiceNow(account)), known, err
 }

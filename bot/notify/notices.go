@@ -10,7 +10,7 @@ import (
 
 // firstStart is the one message of an account's first poll.
 func firstStart(e record.Event, first record.FirstStartFacts, f facts) plan {
-	return say(f.post(e, card.FirstStart(f.account.Account, first, f.policy, f.roles)))
+	return say(f.post(e, card.FirstStart(f.account.Account, first, f.account.Guards, f.roles)))
 }
 
 // storeRebuilt says in a channel what was rebuilt from it.
@@ -45,7 +45,7 @@ func foreignRecords(e record.Event, came record.ForeignFacts, f facts) plan {
 
 // handedOver mentions the new owner of an attack, and the former one when it was taken over, if that still holds.
 func handedOver(e record.Event, given record.Assignment, f facts) plan {
-	t := f.details.Triage
+	t := f.Triage
 	if t.Owner == nil || t.Owner.ID != given.To {
 		return plan{}
 	}
@@ -57,12 +57,12 @@ func handedOver(e record.Event, given record.Assignment, f facts) plan {
 // ackLapsed says under the card of an attack that it is unacknowledged again, if it is, and mentions the former owner
 // and whom the route mentions.
 func ackLapsed(e record.Event, was record.Assignment, f facts) plan {
-	t := f.details.Triage
-	resumed := t.Lapsed != nil && f.shown.ResumedAt.After(t.Lapsed.Since) // the reply that it did has said so
+	t := f.Triage
+	resumed := t.Lapsed != nil && f.State.ResumedAt.After(t.Lapsed.Since) // the reply that it did has said so
 	if t.Owner != nil || t.Lapsed == nil || t.Lapsed.ID != was.To || resumed {
 		return plan{}
 	}
-	lines := card.LapseLines(t, f.shown)
+	lines := card.LapseLines(t, f.State)
 	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, was.Attack, e.At))
 	reply := f.post(e, card.Lines(lines, nil))
 	reply.Broadcast = true

@@ -60,9 +60,8 @@ type Config struct {
 // Notifier posts events and redraws cards, of the accounts that this replica owns.
 type Notifier struct {
 	cfg      Config
-	read     loader
-	deliver  *deliverer
-	handlers map[record.EventKind]handler
+	planners map[record.EventKind]planner
+	tried    *trials
 
 	mu    sync.Mutex
 	owned map[string]*owned // by account
@@ -75,11 +74,8 @@ func New(cfg Config) *Notifier {
 	}
 	cfg.Lines = cmp.Or(cfg.Lines, io.Discard)
 	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
-	n := &Notifier{cfg: cfg, read: loader{cfg}, owned: map[string]*owned{}}
-	read := newReadings(cfg.Slack)
-	n.deliver = &deliverer{cfg: cfg, queue: n.queue, others: newTrials(time.Time{}, read), readings: read, onTheWay: map[string]chan struct{}{}}
-	n.handlers = n.table()
-	return n
+	tried := &trials{slack: cfg.Slack, begun: time.Now(), all: map[delivery]*trial{}, read: map[record.Place]*reading{}}
+	return &Notifier{cfg: cfg, planners: planners(), tried: tried, owned: map[string]*owned{}}
 }
 
 // owned is an account whose events this replica notifies, and whose cards it redraws.
@@ -210,7 +206,7 @@ func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error 
 
 // Post puts a message that no event is about into a channel once, however often and by whichever replica it is tried.
 func (n *Notifier) Post(ctx context.Context, p Post) error {
-	defer n.deliver.trials(p.Account).drop(p.Delivery)
+	defer n.tried.drop(func(d delivery) bool { return d == delivery{p.Account, p.Delivery} })
 	for {
 		_, err := n.send(ctx, facts{}, p)
 		var later *laterError

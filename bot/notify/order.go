@@ -42,7 +42,7 @@ const (
 // attention follows from what an attack's card shows, and from what is stored of it.
 func (f facts) attention(shows call.Situation) attention {
 	t, h := shows.Triage, efficacy.Headline(shows)
-	times := []time.Time{f.posted, f.shown.MentionedAt, f.shown.ResumedAt, t.UnackedAt}
+	times := []time.Time{f.posted, f.State.MentionedAt, f.State.ResumedAt, t.UnackedAt}
 	if t.Owner != nil {
 		times = append(times, t.Owner.Since)
 	}

@@ -105,7 +105,7 @@ func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 		}
 		f := row.facts
 		f.account, f.now, f.attack = Account{Account: &config.Account{Name: "acme", Channel: "C0"}, Page: func(context.Context, record.Page) error { return nil }}, now, record.AttackID("acme", "x:1")
-		p, err := n.handlers[row.kind].plan(e, f)
+		p, err := n.planners[row.kind](e, f)
 		require.NoError(t, err, row.name)
 		require.Equal(t, row.want, p.all(), row.name)
 		if row.says != "" {
@@ -122,12 +122,12 @@ func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 func TestEachKindHasAHandler(t *testing.T) {
 	t.Parallel()
 	n := New(Config{Slack: slackconn.Connect(slackconn.Config{})})
-	require.Len(t, n.handlers, 28)
-	for kind, h := range n.handlers {
+	require.Len(t, n.planners, 28)
+	for kind, plan := range n.planners {
 		if kind == record.SummaryDue {
 			continue
 		}
-		_, err := h.plan(record.Event{ID: "e1", Kind: kind}, facts{})
+		_, err := plan(record.Event{ID: "e1", Kind: kind}, facts{})
 		require.EqualError(t, err, fmt.Sprintf("notify event e1: %s has the payload <nil>", kind))
 	}
 }
@@ -144,26 +144,26 @@ func waits(id string, kind record.EventKind, revision int) record.Event {
 
 func TestPlansOfAttacks(t *testing.T) {
 	t.Parallel()
-	first := facts{shown: record.AttackState{Attack: through, Revision: 1}}
-	worse := facts{card: cardAt, shown: record.AttackState{Attack: through, Revision: 3, ObservedAt: now}, waiting: []record.Event{waits("e1", record.Worsened, 2)}}
+	first := facts{AttackDetails: record.AttackDetails{State: record.AttackState{Attack: through, Revision: 1}}}
+	worse := facts{AttackDetails: record.AttackDetails{Card: cardAt, State: record.AttackState{Attack: through, Revision: 3, ObservedAt: now}}, waiting: []record.Event{waits("e1", record.Worsened, 2)}}
 	with := func(f facts, waiting ...record.Event) facts {
 		f.waiting = waiting
 		return f
 	}
 	owned, isIncident, elsewhere := worse, first, worse
-	owned.details.Triage.Owner = &record.Owner{ID: "U0ANN"}
-	isIncident.shown.Attack = incident()
-	elsewhere.card.Channel = "C2"
+	owned.Triage.Owner = &record.Owner{ID: "U0ANN"}
+	isIncident.State.Attack = incident()
+	elsewhere.Card.Channel = "C2"
 	resumed := with(owned, waits("e1", record.Resumed, 2))
 	noAttack := resumed
-	noAttack.details.Triage = record.Triage{Verdict: &record.Verdict{Is: "test"}}
+	noAttack.Triage = record.Triage{Verdict: &record.Verdict{Is: "test"}}
 	test(t, []planned{
 		{name: "an attack gets a card", kind: record.NewAttack, id: firstPost, payload: changed(through, 1), facts: first, want: []string{"C1 card as card"}},
 		{name: "it has it", kind: record.NewAttack, id: firstPost, payload: changed(through, 1), facts: worse},
 		{name: "an incident's is urgent", kind: record.NewIncident, id: firstPost, payload: changed(incident(), 1), facts: isIncident, want: []string{"C1 card urgent as card"}},
 		{
 			name: "what the card says is superseded", kind: record.NewAttack, id: firstPost, payload: changed(through, 1),
-			facts: with(facts{shown: record.AttackState{Attack: through, Revision: 2}}, waits(firstPost, record.NewAttack, 1), waits("e2", record.Worsened, 2), waits("e3", record.Grew, 3)),
+			facts: with(facts{AttackDetails: record.AttackDetails{State: record.AttackState{Attack: through, Revision: 2}}}, waits(firstPost, record.NewAttack, 1), waits("e2", record.Worsened, 2), waits("e3", record.Grew, 3)),
 			want:  []string{"C1 card as card supersedes e2"},
 		},
 		{
@@ -201,9 +201,9 @@ func TestPlansOfAttacks(t *testing.T) {
 			name: "an attack's card stays", kind: record.Worsened, payload: changed(through, 2), facts: elsewhere,
 			want: []string{"stale", "C2/1.1 broadcast urgent reposts in C1 else C2 urgent"},
 		},
-		{name: "it grew", kind: record.Grew, payload: changed(through, 2), facts: facts{card: cardAt}, want: []string{"stale"}},
+		{name: "it grew", kind: record.Grew, payload: changed(through, 2), facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}}, want: []string{"stale"}},
 		{name: "it grew without a card", kind: record.Grew, payload: changed(through, 2)},
-		{name: "it went quiet", kind: record.WentQuiet, payload: changed(through, 2), facts: facts{card: cardAt}, want: []string{"stale", "emits course:e1: attack ended"}},
+		{name: "it went quiet", kind: record.WentQuiet, payload: changed(through, 2), facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}}, want: []string{"stale", "emits course:e1: attack ended"}},
 		{
 			name: "it resumed: whom its route mentions", kind: record.Resumed, payload: changed(through, 2), facts: resumed, says: "S0ONCALL",
 			want: []string{"stale", "C1/1.1 broadcast urgent reposts in C1 else C1 urgent"},
@@ -213,7 +213,7 @@ func TestPlansOfAttacks(t *testing.T) {
 			want: []string{"stale"},
 		},
 		{
-			name: "a storm went quiet", kind: record.WentQuiet, payload: record.AttackChanged{Attack: through, Revision: 2, Storm: &record.Storm{}}, facts: facts{card: cardAt},
+			name: "a storm went quiet", kind: record.WentQuiet, payload: record.AttackChanged{Attack: through, Revision: 2, Storm: &record.Storm{}}, facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}},
 			want: []string{"stale"},
 		},
 	}, record.NewAttack, record.NewIncident, record.BecameIncident, record.Worsened, record.Grew, record.WentQuiet, record.Resumed)
@@ -222,11 +222,11 @@ func TestPlansOfAttacks(t *testing.T) {
 func TestPlansOfCards(t *testing.T) {
 	t.Parallel()
 	lost := record.CardReplaced{Attack: through, Former: cardAt.Message()}
-	known := facts{card: cardAt, known: true, shown: record.AttackState{Attack: through, Revision: 2, Quiet: true}}
-	moved, unknown := known, facts{card: cardAt}
-	moved.card.TS = "2.2"
+	known := facts{AttackDetails: record.AttackDetails{Card: cardAt, State: record.AttackState{Attack: through, Revision: 2, Quiet: true}}}
+	moved, unknown := known, facts{AttackDetails: record.AttackDetails{Card: cardAt}}
+	moved.Card.TS = "2.2"
 	goesOn := known
-	goesOn.shown.Quiet = false
+	goesOn.State.Quiet = false
 	test(t, []planned{
 		{name: "it is posted again", kind: record.CardLost, payload: lost, facts: known, want: []string{"C1 card"}},
 		{name: "it has a successor", kind: record.CardLost, payload: lost, facts: moved},
@@ -235,19 +235,19 @@ func TestPlansOfCards(t *testing.T) {
 		{name: "it has no successor", kind: record.CardLeft, payload: lost},
 		{name: "quiet", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: known, want: []string{"C1/1.1 optional"}},
 		{name: "it goes on again by now", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: goesOn},
-		{name: "quiet without a card", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: facts{known: true, shown: known.shown}},
+		{name: "quiet without a card", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: facts{AttackDetails: record.AttackDetails{State: known.State}}},
 	}, record.CardLost, record.CardLeft, record.AttackEnded)
 }
 
 func TestPlansOfNotices(t *testing.T) {
 	t.Parallel()
-	owner := facts{details: record.AttackDetails{Triage: record.Triage{Owner: &record.Owner{ID: "U0ANN", By: record.Actor{ID: "U0ROB"}}}}}
+	owner := facts{AttackDetails: record.AttackDetails{Triage: record.Triage{Owner: &record.Owner{ID: "U0ANN", By: record.Actor{ID: "U0ROB"}}}}}
 	ownerWithCard := owner
-	ownerWithCard.card = cardAt
-	lapsed := facts{card: cardAt, shown: record.AttackState{Mention: "S0ONCALL"}, details: record.AttackDetails{Triage: record.Triage{UnackedAt: now, Lapsed: &record.Owner{ID: "U0ANN", Name: "Anna", Since: now.Add(-2 * time.Hour)}}}}
+	ownerWithCard.Card = cardAt
+	lapsed := facts{AttackDetails: record.AttackDetails{Card: cardAt, State: record.AttackState{Mention: "S0ONCALL"}, Triage: record.Triage{UnackedAt: now, Lapsed: &record.Owner{ID: "U0ANN", Name: "Anna", Since: now.Add(-2 * time.Hour)}}}}
 	elsewhere, resumed := lapsed, lapsed
-	elsewhere.card = record.Place{}
-	resumed.shown.ResumedAt = now
+	elsewhere.Card = record.Place{}
+	resumed.State.ResumedAt = now
 	test(t, []planned{
 		{name: "the first start", kind: record.FirstStart, payload: record.FirstStartFacts{}, want: []string{"C1 urgent"}},
 		{name: "rebuilt", kind: record.StoreRebuilt, payload: record.RebuildFacts{}, want: []string{"C1 urgent"}},
@@ -278,7 +278,7 @@ func TestPlansOfChanges(t *testing.T) {
 		Steps: []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{ID: 7}, Sent: true, Done: true}},
 	}
 	of := func(ch record.Change, at record.Place) facts {
-		return facts{change: ch, changes: []record.Change{ch}, card: at, details: record.AttackDetails{Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}}
+		return facts{AttackDetails: record.AttackDetails{Changes: []record.Change{ch}, Card: at, Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}, change: ch}
 	}
 	failed, late, removed, undone, terminal, working := denied, denied, denied, denied, denied, of(denied, cardAt)
 	failed.State, failed.Fault = record.StateHalf, "the service is away"
@@ -286,7 +286,7 @@ func TestPlansOfChanges(t *testing.T) {
 	removed.Steps = []record.Step{{Kind: record.DeleteRule, Rule: &apiclient.Rule{ID: 7, Comment: strings.Repeat("c", 900)}, Done: true}}
 	undone.State = record.StateUndone
 	terminal.Actor.ID = "cli:ann"
-	working.details.Efficacy = nil
+	working.Efficacy = nil
 	named, ends := record.ChangeFacts{Change: "c1"}, record.ChangeFacts{Change: "c1", Until: denied.Until}
 	test(t, []planned{
 		{name: "a change without an attack", kind: record.ChangeSettled, payload: named, facts: of(denied, record.Place{}), want: []string{"C0"}},
@@ -330,7 +330,7 @@ func TestPlansOfMessagesThatAreKeptTrue(t *testing.T) {
 	acknowledged.Cards = []record.DrillCard{drill.Cards[0], {Channel: "C2", By: &record.Actor{ID: "U0ROB"}}}
 	test(t, []planned{
 		{name: "asked", kind: record.ApprovalAsked, payload: asks, facts: facts{request: asked}, want: []string{"C0 urgent as r1"}},
-		{name: "asked under a card", kind: record.ApprovalAsked, payload: asks, facts: facts{request: asked, card: cardAt}, want: []string{"C1/1.1 broadcast urgent as r1 else C0 urgent as r1"}},
+		{name: "asked under a card", kind: record.ApprovalAsked, payload: asks, facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}, request: asked}, want: []string{"C1/1.1 broadcast urgent as r1 else C0 urgent as r1"}},
 		{name: "shown", kind: record.ApprovalAsked, payload: asks, facts: facts{request: asked, kept: kept{at: at, shows: 1}}},
 		{
 			name: "rejected", kind: record.ApprovalAsked, payload: asks, facts: facts{request: rejected, kept: kept{at: at, shows: 1}},

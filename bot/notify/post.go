@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -53,22 +52,11 @@ func (f facts) thread(e record.Event, under record.Place, msg card.Message) Post
 
 // underCard is a reply to the card of the event's attack, or goes elsewhere if there is none.
 func (f facts) underCard(reply, elsewhere Post) Post {
-	if f.card.TS == "" {
+	if f.Card.TS == "" {
 		return elsewhere
 	}
-	reply.Channel, reply.Thread, reply.otherwise = f.card.Channel, f.card.TS, &elsewhere
+	reply.Channel, reply.Thread, reply.otherwise = f.Card.Channel, f.Card.TS, &elsewhere
 	return reply
-}
-
-// deliverer posts and edits messages, verifies before a resend, and records what was delivered.
-type deliverer struct {
-	cfg      Config
-	queue    func(account string) *queue // nil: another replica owns the account
-	others   *trials                     // of deliveries of accounts that have no queue here
-	readings *readings
-
-	mu       sync.Mutex
-	onTheWay map[string]chan struct{} // messages on their way, by channel
 }
 
 // errNowhere marks a channel that can't be posted to.
@@ -79,80 +67,164 @@ const (
 	recordAgain = time.Second // how long to wait before a delivery is recorded once more
 )
 
-// begin writes down that a delivery is about to be posted, unless that was done with its facts; begun tells whether it was posted, and that this is recorded.
-func (d *deliverer) begin(ctx context.Context, f facts, p Post) (t *trial, begun record.Attempt, err error) {
-	if f.begun != nil && p.Delivery == record.CardDelivery(p.Account, f.shown.Attack.ID) {
-		begun = *f.begun
-	} else if begun, err = d.cfg.Store.Outbox.BeginNotify(ctx, p.Account, p.Delivery, d.cfg.Clocks.Now()); err != nil {
-		return nil, begun, err
-	}
-	return d.trials(p.Account).of(p.Delivery, begun), begun, nil
+// delivered is what became of a post.
+type delivered struct {
+	post  Post
+	at    record.Place
+	found bool // an earlier attempt had posted it
+	done  bool // that is recorded already
 }
 
-// trials are those of an account's queue, else those of deliveries that don't go through one.
-func (d *deliverer) trials(account string) *trials {
-	if q := d.queue(account); q != nil {
-		return q.trials
+// sendAll sends the posts of a plan in their order, and returns what became of the first.
+func (n *Notifier) sendAll(ctx context.Context, f facts, posts []Post) (first delivered, err error) {
+	for i, p := range posts {
+		if p.follows { // a thread has no threads
+			p.Channel, p.Thread = first.at.Channel, first.at.TS
+			if f.Card.Channel == p.Channel {
+				p.Thread = f.Card.TS
+			}
+		}
+		if p.edits {
+			p.replaces = first.at
+		}
+		d, err := n.send(ctx, f, p)
+		if err != nil {
+			return first, err
+		}
+		if i == 0 {
+			first = d
+		}
 	}
-	return d.others
+	return first, nil
+}
+
+// send delivers one post, after it is written down that it is about to be. Where a reply can't be posted, its attack's
+// card is posted again first if that is gone and the reply wants it, else the reply goes elsewhere: what must be heard
+// isn't lost in an unread thread.
+func (n *Notifier) send(ctx context.Context, f facts, p Post) (d delivered, err error) {
+	if d.post = p; p.replaces.TS != "" {
+		d.at = p.replaces
+		return d, n.bringUpToDate(ctx, p)
+	}
+	begun := f.begun // with the facts
+	if begun == nil || p.Delivery != record.CardDelivery(p.Account, f.State.Attack.ID) {
+		one, err := n.cfg.Store.Outbox.BeginNotify(ctx, p.Account, p.Delivery, n.cfg.Clocks.Now())
+		if err != nil {
+			return d, err
+		}
+		begun = &one
+	}
+	if begun.Notified { // the event was stored again
+		d.at, d.done = begun.At, true
+		return d, nil
+	}
+	t := n.trial(p.Account, p.Delivery, *begun)
+	d, err = n.postBegun(ctx, p, t)
+	if p.repost != "" && gone(err) {
+		at, fault := n.repost(ctx, f, p, !deleted(err))
+		switch {
+		case fault == nil:
+			p.Channel, p.Thread = at.Channel, at.TS
+			d, err = n.postBegun(ctx, p, t)
+		case !nowhere(fault):
+			return d, fault
+		}
+	}
+	switch {
+	case !nowhere(err):
+		return d, err
+	case p.otherwise != nil:
+		return n.postBegun(ctx, *p.otherwise, t)
+	case p.optional:
+		return d, nil
+	}
+	return d, err
+}
+
+// trial is that of a delivery that is about to be posted.
+func (n *Notifier) trial(account, id string, begun record.Attempt) *trial {
+	var since time.Time // other replicas may post at any time, of an account that isn't owned here
+	if q := n.queue(account); q != nil {
+		since = q.began
+	}
+	return n.tried.of(delivery{account, id}, begun, since)
+}
+
+// repost posts the card of an attack again because a reply under it failed, and returns where the attack's card is.
+func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool) (at record.Place, err error) {
+	lost, known, err := n.lostEvent(ctx, reply.Account, f.attack, reply.place(), stands)
+	if err == nil && !known {
+		err = errNowhere
+	}
+	if lost.Channel = reply.repost; err == nil {
+		err = n.handle(ctx, lost)
+	}
+	if err == nil {
+		at.Channel, at.TS, err = n.cfg.Store.Cards.Card(ctx, reply.Account, f.attack)
+	}
+	if err != nil {
+		return at, fmt.Errorf("post card of %s again: %w", f.attack, err)
+	}
+	return at, nil
 }
 
 // postBegun posts what was written down as tried.
-func (d *deliverer) postBegun(ctx context.Context, p Post, t *trial) (done delivered, err error) {
+func (n *Notifier) postBegun(ctx context.Context, p Post, t *trial) (done delivered, err error) {
 	done.post = p
-	if done.at, err = d.verifyEverywhere(ctx, p, t); done.at.TS != "" || err != nil {
+	if done.at, err = n.verify(ctx, p, t); done.at.TS != "" || err != nil {
 		t.posted, done.found = done.at, true
 		return done, err
 	}
-	if err := d.supersede(ctx, p.supersedes); err != nil {
-		return done, err
-	}
-	for try := 1; ; try++ {
-		end, err := d.awaitSlot(ctx, p)
-		if err != nil {
+	for _, w := range p.supersedes {
+		if _, err := n.cfg.Store.Outbox.Notified(ctx, w, "", "", false); err != nil {
 			return done, err
 		}
+		n.logSaid(w)
+	}
+	for try := 1; ; try++ {
+		// A stop leaves it its time: what is written down as tried and wasn't sent, the next owner would have to look for.
+		if q := n.queue(p.Account); q == nil || !q.slot(p.Channel) {
+			slot := func() (time.Duration, error) { return n.postSlot(ctx, p.Channel, p.Urgent) }
+			if err := await(ctx, nil, slot); err != nil {
+				return done, err
+			}
+		}
 		sent := time.Now()
-		done.at, err = d.sendOnce(ctx, p, t.patience())
-		end()
+		done.at, err = n.sendOnce(ctx, p, t.patience())
 		if err == nil {
 			t.posted = done.at
-			d.readings.posted(p, sent)
-			d.cfg.Metrics.SlackPosts.Inc()
+			n.tried.posted(p, sent)
+			n.cfg.Metrics.SlackPosts.Inc()
 			return done, nil
 		}
 		v, wait := slackconn.Judge(err)
-		d.cfg.Log.WarnContext(ctx, "post message", "channel", p.Channel, "try", try, "err", err)
+		n.cfg.Log.WarnContext(ctx, "post message", "channel", p.Channel, "try", try, "err", err)
 		switch v {
 		case slackconn.Doubtful:
-			return done, d.doubt(p, t, sent, err)
+			return done, n.tried.fail(p, t, sent, err)
 		case slackconn.ContentRefused, slackconn.MetadataRefused:
-			plainer, ok := d.plainer(slackconn.MethodPost, p.Message, err)
+			plainer, ok := n.plainer(slackconn.MethodPost, p.Message, err)
 			if !ok {
 				return done, err
 			}
 			p.Message = plainer
 			continue // not one of the tries: it becomes no plainer than plain
-		case slackconn.NotSent:
-			if wait > mostPause {
-				return done, err // else it would hold up what is more urgent
-			}
-			if err := delay.Sleep(ctx, wait); err != nil {
-				return done, err
-			}
 		case slackconn.ChannelClosed:
 			return done, fmt.Errorf("%w: %w", errNowhere, err)
 		case slackconn.Forbidden:
 			return done, err
 		}
-		if try >= postTries {
+		if try >= postTries || wait > mostPause { // else it would hold up what is more urgent
+			return done, err
+		}
+		if err := delay.Sleep(ctx, wait); err != nil {
 			return done, err
 		}
 	}
 }
 
 // sendOnce posts a message (chat.postMessage), and waits so long for the answer.
-func (d *deliverer) sendOnce(ctx context.Context, p Post, patience time.Duration) (at record.Place, err error) {
+func (n *Notifier) sendOnce(ctx context.Context, p Post, patience time.Duration) (at record.Place, err error) {
 	opts := append(p.Message.Options(), slack.MsgOptionMetadata(p.Message.WithDelivery(p.Account, p.Delivery).Metadata))
 	if p.Thread != "" {
 		opts = append(opts, slack.MsgOptionTS(p.Thread))
@@ -165,38 +237,27 @@ func (d *deliverer) sendOnce(ctx context.Context, p Post, patience time.Duration
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	at.Channel, at.TS, err = d.cfg.Slack.Post(ctx, p.Channel, opts...)
+	at.Channel, at.TS, err = n.cfg.Slack.Post(ctx, p.Channel, opts...)
 	return at, err
 }
 
-// supersede takes off what a message says that is about to be sent.
-func (d *deliverer) supersede(ctx context.Context, superseded []record.Event) error {
-	for _, w := range superseded {
-		if _, err := d.cfg.Store.Outbox.Notified(ctx, w, "", "", false); err != nil {
-			return err
-		}
-		d.logSaid(w)
-	}
-	return nil
-}
-
 // logSaid logs that an event gets no message of its own.
-func (d *deliverer) logSaid(e record.Event) {
-	d.cfg.Log.Info("superseded: the card or another reply says it", "account", e.Account, "attack", e.Attack().ID, "kind", e.Kind)
+func (n *Notifier) logSaid(e record.Event) {
+	n.cfg.Log.Info("superseded: the card or another reply says it", "account", e.Account, "attack", e.Attack().ID, "kind", e.Kind)
 }
 
 // record takes a delivered event off the outbox, however long Redis is away: it isn't known whether a recording whose answer was lost took
 // place, and the event could be posted twice. A message that another replica has posted, too, is withdrawn.
-func (d *deliverer) record(ctx context.Context, e record.Event, at record.Place, card bool) error {
+func (n *Notifier) record(ctx context.Context, e record.Event, at record.Place, card bool) error {
 	for {
-		double, err := d.cfg.Store.Outbox.Notified(context.WithoutCancel(ctx), e, at.Channel, at.TS, card) // a stop must not undo what was delivered
+		double, err := n.cfg.Store.Outbox.Notified(context.WithoutCancel(ctx), e, at.Channel, at.TS, card) // a stop must not undo what was delivered
 		if double {
-			d.withdraw(ctx, at)
+			n.withdraw(ctx, at)
 		}
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		d.cfg.Log.ErrorContext(ctx, "record delivery", "account", e.Account, "kind", e.Kind, "err", err)
+		n.cfg.Log.ErrorContext(ctx, "record delivery", "account", e.Account, "kind", e.Kind, "err", err)
 		if err := delay.Sleep(ctx, recordAgain); err != nil {
 			return err
 		}
@@ -204,23 +265,23 @@ func (d *deliverer) record(ctx context.Context, e record.Event, at record.Place,
 }
 
 // drop takes an event off the outbox that needs no message of its own.
-func (d *deliverer) drop(ctx context.Context, e record.Event) error {
-	return d.record(ctx, e, record.Place{}, false)
+func (n *Notifier) drop(ctx context.Context, e record.Event) error {
+	return n.record(ctx, e, record.Place{}, false)
 }
 
 // withdraw deletes a message that another replica has posted too (chat.delete).
-func (d *deliverer) withdraw(ctx context.Context, at record.Place) {
+func (n *Notifier) withdraw(ctx context.Context, at record.Place) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*slackconn.Timeout) // also for a replica whose lease is over
 	defer cancel()
 	for {
-		err := d.cfg.Slack.Delete(ctx, at.Channel, at.TS)
+		err := n.cfg.Slack.Delete(ctx, at.Channel, at.TS)
 		v, wait := slackconn.Judge(err)
 		if err == nil || v == slackconn.ChannelClosed || v == slackconn.Forbidden {
-			d.cfg.Log.WarnContext(ctx, "another replica posted this too: withdrew it", "channel", at.Channel, "ts", at.TS, "err", err)
+			n.cfg.Log.WarnContext(ctx, "another replica posted this too: withdrew it", "channel", at.Channel, "ts", at.TS, "err", err)
 			return
 		}
 		if delay.Sleep(ctx, max(wait, time.Second)) != nil {
-			d.cfg.Log.ErrorContext(ctx, "another replica posted this too, and it can't be withdrawn", "channel", at.Channel, "ts", at.TS, "err", err)
+			n.cfg.Log.ErrorContext(ctx, "another replica posted this too, and it can't be withdrawn", "channel", at.Channel, "ts", at.TS, "err", err)
 			return
 		}
 	}

@@ -1,9 +1,9 @@
 package notify
 
 import (
-	"container/heap"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -22,20 +22,17 @@ import (
 type queue struct {
 	notifier *Notifier
 	account  string
-	trials   *trials
+	began    time.Time // when this replica began to post
 
 	mu      sync.Mutex
 	lanes   map[string]*lane     // by channel; by "" that which posts nothing
-	aside   byDue                // parked events that are not due
+	aside   []*queued            // parked events that are not due
 	known   map[string]time.Time // since when an event waits, by id; zero: it was notified lately, and an outbox read meanwhile must not bring it again
 	lately  []done               // the latter, in order
-	claims  map[string]*queued   // events that are being notified or parked, by id
-	holders map[string]*queued   // the same, by subject
+	holders map[string]*queued   // events that are being notified or parked, by subject
 	behind  map[string][]*queued // what waits for the holder of a subject
 	missing bool                 // the outbox holds what isn't known here
 	wake    chan struct{}        // something is to be done
-	urgent  chan struct{}        // closed when something urgent comes to wait
-	slots   map[string]bool      // deliveries for which the right to post was taken
 
 	stopping chan struct{} // closed when nothing more is begun: what waits for its turn at Slack then doesn't
 }
@@ -48,9 +45,8 @@ type done struct {
 
 func newQueue(n *Notifier, account string) *queue {
 	return &queue{
-		notifier: n, account: account, trials: newTrials(time.Now(), n.deliver.readings), lanes: map[string]*lane{}, known: map[string]time.Time{},
-		claims: map[string]*queued{}, holders: map[string]*queued{}, behind: map[string][]*queued{}, missing: true,
-		wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{}, stopping: make(chan struct{}),
+		notifier: n, account: account, began: time.Now(), missing: true, wake: make(chan struct{}, 1), stopping: make(chan struct{}),
+		lanes: map[string]*lane{}, known: map[string]time.Time{}, holders: map[string]*queued{}, behind: map[string][]*queued{},
 	}
 }
 
@@ -74,11 +70,13 @@ func (q *queue) add(events []record.Event) {
 		q.known[e.ID] = w.since
 		q.wait(w)
 		if w.stormCard() {
-			time.AfterFunc(stormPatience, func() { q.grow(w) })
+			time.AfterFunc(stormPatience, func() {
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				q.raise(w, w.ownRank())
+			})
 		}
 		if urgent(e) {
-			close(q.urgent)
-			q.urgent = make(chan struct{})
 			for _, l := range q.lanes { // Slack may be back, and may take this one
 				l.paused = time.Time{}
 			}
@@ -106,50 +104,23 @@ func (q *queue) print(events ...record.Event) {
 	}
 }
 
-// wait has an event wait in its lane. The caller holds mu.
-func (q *queue) wait(w *queued) {
-	name := laneOf(w.Event)
-	if q.lanes[name] == nil {
-		q.lanes[name] = &lane{}
-	}
-	l := q.lanes[name]
-	heap.Push(&l.waits, w)
-	l.stuck = l.stuck || w.stuck()
-	signal(q.wake)
-}
-
-// grow ranks an event again that became more urgent because it waited.
-func (q *queue) grow(w *queued) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.raise(w, w.ownRank())
-}
-
 // expect has the outbox read if it holds more than is known here.
-func (q *queue) expect(n int) {
-	if n <= q.waiting() {
-		return
+func (q *queue) expect(events int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if events > len(q.known)-len(q.lately) {
+		q.missing = true
+		signal(q.wake)
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.missing = true
-	signal(q.wake)
-}
-
-// waiting is how many events are known here that have not been notified.
-func (q *queue) waiting() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.known) - len(q.lately)
 }
 
 // backlog is what waits here.
 func (q *queue) backlog() (all metrics.Queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	all.Waiting = len(q.known) - len(q.lately)
 	for _, since := range q.known {
 		if !since.IsZero() {
-			all.Waiting++
 			all.Age = max(all.Age, time.Since(since))
 		}
 	}
@@ -159,19 +130,20 @@ func (q *queue) backlog() (all metrics.Queue) {
 // run notifies until more ends, and then waits for what is being notified. What waited here is dropped: the outbox has
 // it.
 func (q *queue) run(held, more context.Context) {
-	defer q.trials.drop()
+	defer q.notifier.tried.drop(func(d delivery) bool { return d.account == q.account })
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer close(q.stopping)
 	for more.Err() == nil {
-		all, wait := []*queued(nil), redrawAgain
+		var all []func(context.Context)
+		wait := redrawAgain
 		_ = delay.Try(q.notifier.cfg.Log, "events of "+q.account, func() error {
 			q.load(held)
 			all, wait = q.start()
 			return nil
 		})
-		for _, w := range all {
-			working.Go(func() { q.work(held, w) })
+		for _, work := range all {
+			working.Go(func() { work(held) })
 		}
 		select {
 		case <-more.Done():
@@ -181,18 +153,11 @@ func (q *queue) run(held, more context.Context) {
 	}
 }
 
-// stop is closed when nothing more is begun; nil where another replica owns the account.
-func (q *queue) stop() <-chan struct{} {
-	if q == nil {
-		return nil
-	}
-	return q.stopping
-}
-
 // load adds what the outbox holds if that is not known here.
 func (q *queue) load(ctx context.Context) {
 	q.mu.Lock()
 	missing := q.missing
+	q.missing = false
 	q.mu.Unlock()
 	if !missing {
 		return
@@ -200,71 +165,100 @@ func (q *queue) load(ctx context.Context) {
 	events, err := q.notifier.cfg.Store.Outbox.Waiting(ctx, q.account)
 	if err != nil {
 		q.notifier.cfg.Log.WarnContext(ctx, "read outbox", "account", q.account, "err", err)
-		return // it is read again within a second
+		q.mu.Lock()
+		q.missing = true // it is read again soon
+		q.mu.Unlock()
 	}
-	q.mu.Lock()
-	q.missing = false
-	q.mu.Unlock()
 	q.add(events)
 }
 
-// start takes out of the lanes what is to be notified now, and returns how long until more may be.
-func (q *queue) start() (all []*queued, wait time.Duration) {
+// start is what is to be done now, and how long until there is more.
+func (q *queue) start() (all []func(context.Context), wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	wait = q.unpark(time.Now())
-	for name, l := range q.lanes {
-		rest := time.Until(l.paused)
-		if name != "" { // after a 429 facts are read when a message can be sent
-			rest = max(rest, q.notifier.cfg.Slack.HeldFor(slackconn.MethodPost, true))
+	for channel, l := range q.lanes {
+		work, rest := q.begin(channel, l)
+		for ; work != nil; work, rest = q.begin(channel, l) {
+			all = append(all, work)
 		}
-		if rest > 0 {
-			wait = min(wait, rest)
-			continue
-		}
-		for l.running < q.room(name) {
-			w := q.take(l)
-			if w == nil {
-				break
-			}
-			l.running++
-			all = append(all, w)
-		}
+		wait = min(wait, rest)
 	}
 	return all, wait
 }
 
-// unpark has those wait for their turn that are due, all at once for the sake of their ranks, and returns how long
-// until the next are. The caller holds mu.
+// unpark has those wait for their turn that are due, and returns how long until the next are. The caller holds mu.
 func (q *queue) unpark(now time.Time) (wait time.Duration) {
-	for len(q.aside.byRank) > 0 {
-		w := q.aside.byRank[0]
+	wait = whenWoken
+	aside := q.aside
+	q.aside = nil
+	for _, w := range aside {
 		if rest := w.due.Sub(now); rest > 0 {
-			return rest
+			q.aside, wait = append(q.aside, w), min(wait, rest)
+		} else {
+			q.wait(w)
 		}
-		heap.Pop(&q.aside)
-		w.due = time.Time{}
-		q.wait(w)
 	}
-	return whenWoken
+	return wait
 }
 
-// take takes the most urgent event of a lane that isn't held up, with its subjects; nil: there is none. The caller
-// holds mu.
-func (q *queue) take(l *lane) *queued {
+// begin is what is to be done in a lane now: to notify its most urgent event, or to ask for the right to post first,
+// where there is a pace; so that what is more urgent by then goes first, with facts of then. nil: nothing, and not
+// before rest is over. The caller holds mu.
+func (q *queue) begin(channel string, l *lane) (work func(context.Context), rest time.Duration) {
+	room, paced := atOnce, channel != "" && q.notifier.paced(slackconn.MethodPost)
+	if paced || channel == "" {
+		room = 1
+	}
+	rest = time.Until(l.paused)
+	if channel != "" { // after a 429 facts are read when a message can be sent
+		rest = max(rest, q.notifier.cfg.Slack.HeldFor(slackconn.MethodPost, true))
+	}
+	if rest > 0 {
+		return nil, rest
+	}
 	w := q.next(l)
-	if w == nil {
-		return nil
+	if w == nil || l.running >= room {
+		return nil, whenWoken
 	}
-	heap.Pop(&l.waits)
-	q.claims[w.ID] = w
-	for _, of := range w.subjects {
-		q.holders[of] = w
+	if !paced || l.slot {
+		q.take(l, w)
+		return func(held context.Context) { q.work(held, w) }, 0
 	}
-	return w
+	if rest = time.Until(l.asks); rest > 0 && (l.urgent || !urgent(w.Event)) {
+		return nil, rest
+	}
+	l.urgent = urgent(w.Event)
+	l.running++
+	return func(held context.Context) { q.ask(held, channel, l) }, 0
 }
 
-// next is the event that take would take. Those ahead of it in the lane, which are held up, wait from now on for what
+// ask asks for the right to post to a channel.
+func (q *queue) ask(ctx context.Context, channel string, l *lane) {
+	begun := time.Now()
+	wait, err := q.notifier.postSlot(ctx, channel, l.urgent)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l.running--
+	l.slot, l.asks = err == nil && wait == 0, time.Now().Add(wait)
+	if err != nil {
+		q.notifier.cfg.Log.WarnContext(ctx, "ask for the right to post", "account", q.account, "channel", channel, "err", err)
+		l.fail(begun, 0)
+	}
+	signal(q.wake)
+}
+
+// slot reports whether there is a right to post to a channel, which the caller uses up.
+func (q *queue) slot(channel string) (taken bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.lanes[channel]; l != nil {
+		taken, l.slot = l.slot, false
+	}
+	return taken
+}
+
+// next is the most urgent event of a lane that isn't held up. Those ahead of it, which are, wait from now on for what
 // holds them up. That is as urgent as they are. The caller holds mu.
 func (q *queue) next(l *lane) *queued {
 	for len(l.waits) > 0 {
@@ -273,7 +267,7 @@ func (q *queue) next(l *lane) *queued {
 		if i < 0 {
 			return w
 		}
-		heap.Pop(&l.waits)
+		l.waits = slices.Delete(l.waits, 0, 1)
 		of := w.subjects[i]
 		q.behind[of] = append(q.behind[of], w)
 		q.raise(q.holders[of], w.rank)
@@ -281,19 +275,131 @@ func (q *queue) next(l *lane) *queued {
 	return nil
 }
 
+// take takes the first event of a lane, with its subjects. The caller holds mu.
+func (q *queue) take(l *lane, w *queued) {
+	l.waits = slices.Delete(l.waits, 0, 1)
+	l.running++
+	for _, of := range w.subjects {
+		q.holders[of] = w
+	}
+}
+
 // raise makes an event as urgent as that rank, if it isn't. The caller holds mu.
 func (q *queue) raise(w *queued, rank int) {
-	w.rank = min(w.rank, rank)
-	if w.index >= 0 && w.due.IsZero() {
-		heap.Fix(&q.lanes[laneOf(w.Event)].waits, w.index)
+	l := q.lanes[laneOf(w.Event)]
+	i := slices.Index(l.waits, w)
+	if i >= 0 {
+		l.waits = slices.Delete(l.waits, i, i+1)
 	}
+	if w.rank = min(w.rank, rank); i >= 0 {
+		l.insert(w)
+	}
+}
+
+// wait has an event wait in its lane. The caller holds mu.
+func (q *queue) wait(w *queued) {
+	channel := laneOf(w.Event)
+	if q.lanes[channel] == nil {
+		q.lanes[channel] = &lane{}
+	}
+	q.lanes[channel].insert(w)
+	signal(q.wake)
+}
+
+// orderError says that an event waits for others about the same thing, which became known when it was handled.
+type orderError struct{ subject string }
+
+func (e *orderError) Error() string { return "waits for others about " + e.subject }
+
+// covers reports whether an event that is being notified holds an attack. One that no queue notifies goes by the event
+// that it is notified for.
+func (q *queue) covers(e record.Event, attack string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := q.holders[subject(e)]
+	return attack == "" || w == nil || w.ID != e.ID || q.holders[attack] == w
+}
+
+// work notifies one event.
+func (q *queue) work(held context.Context, w *queued) {
+	begun := time.Now()
+	err := delay.Try(q.notifier.cfg.Log, "an event", func() error {
+		return q.notifier.handle(record.WithRequest(held, w.Request), w.Event)
+	})
+	if err == nil {
+		q.notifier.tried.drop(func(d delivery) bool { return d == delivery{q.account, w.ID} })
+	} else if held.Err() != nil {
+		err = errStopping
+	}
+	q.ended(w, begun, err)
+}
+
+// ended makes room in the lane of an event that was worked on, and has it wait again if that failed. Unless its message
+// is in doubt, or waits for a card, its subjects are given to others.
+func (q *queue) ended(w *queued, begun time.Time, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	defer signal(q.wake)
+	l := q.lanes[laneOf(w.Event)]
+	l.running--
+	var order *orderError
+	var later *laterError
+	switch {
+	case err == nil:
+		q.known[w.ID] = time.Time{}
+		q.lately = append(q.lately, done{w.ID, time.Now()})
+		q.release(w)
+		l.succeed()
+		q.notifier.cfg.Metrics.Notified.WithLabelValues(string(w.Kind), string(w.Severity())).Inc()
+		return
+	case errors.As(err, &later):
+		w.parked, w.due = true, later.due
+		q.aside = append(q.aside, w)
+		if later.cause != nil {
+			q.failed(w, err)
+		}
+		if later.failed {
+			l.fail(begun, doubtsFree)
+		}
+		return
+	case errors.Is(err, errStopping), errors.As(err, &order):
+	default:
+		q.failed(w, err)
+		w.failed++
+		w.parked = w.parked && !w.stuck()
+		if a, ok := q.notifier.account(w.Account); ok && a.Channel != w.Channel && errors.Is(err, errNowhere) {
+			w.Channel = a.Channel // so that it is never lost
+		} else {
+			l.fail(begun, 0)
+		}
+	}
+	if !w.parked {
+		q.release(w)
+	}
+	if order != nil {
+		w.subjects = append(w.subjects, order.subject)
+		for _, c := range l.waits { // its message belongs under the card of its attack, which goes first
+			if c.subjects[0] == order.subject && c.ID == record.CardDelivery(c.Account, c.Attack().ID) {
+				w.rank = max(w.rank, c.rank+1)
+			}
+		}
+	}
+	q.wait(w)
+}
+
+func (q *queue) failed(w *queued, err error) {
+	ctx := record.WithRequest(context.Background(), w.Request) // which the log names
+	q.notifier.cfg.Log.ErrorContext(ctx, "notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
+	q.notifier.cfg.Metrics.NotifyFailures.Inc()
 }
 
 // release gives an event's subjects to others. The caller holds mu.
 func (q *queue) release(w *queued) {
-	delete(q.claims, w.ID)
-	w.rank = w.ownRank()
+	w.rank, w.parked = w.ownRank(), false
 	for _, of := range w.subjects {
+		if q.holders[of] != w {
+			continue
+		}
 		delete(q.holders, of)
 		for _, other := range q.behind[of] {
 			q.wait(other)

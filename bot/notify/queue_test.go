@@ -203,7 +203,11 @@ func picks(q *queue) *queued {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.unpark(time.Now())
-	return q.take(q.lanes["C1"])
+	w := q.next(q.lanes["C1"])
+	if w != nil {
+		q.take(q.lanes["C1"], w)
+	}
+	return w
 }
 
 // Incidents are first, each a second after the one before; a storm's card that waited long enough goes ahead of those
@@ -233,19 +237,35 @@ func TestAnIncidentGoesAheadOfItsAttacksCard(t *testing.T) {
 	about := func(id string, kind record.EventKind) record.Event {
 		return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, Payload: record.AttackChanged{Attack: apiclient.Attack{ID: "x:1"}}}
 	}
-	q := newQueue(New(Config{}), "acme")
+	q := newQueue(New(Config{MessagesPerSecond: 1, Slack: slackconn.Connect(slackconn.Config{})}), "acme")
 	q.add([]record.Event{about("card", record.NewAttack)})
-	w := picks(q)
-	require.False(t, q.anyUrgent(w))
+	asks := func(l *lane) func(context.Context) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		work, _ := q.begin("C1", l)
+		return work
+	}
+	l := q.lanes["C1"]
+	require.NotNil(t, asks(l), "for the right to post the card")
+	require.False(t, l.urgent)
+	require.Nil(t, asks(l), "until that is answered")
+	l.running, l.asks = 0, time.Now().Add(time.Minute)
+	require.Nil(t, asks(l), "it waits")
 	q.add([]record.Event{about("incident", record.BecameIncident)})
-	require.True(t, q.anyUrgent(w))
-	w.parked = true
-	require.False(t, q.anyUrgent(w))
-	require.Nil(t, picks(q))
-	w.parked = false
-	q.putBack(w)
-	require.Equal(t, "incident", picks(q).ID)
+	require.NotNil(t, asks(l), "the incident asks at once")
+	require.True(t, l.urgent)
+	w := picks(q)
+	require.Equal(t, "incident", w.ID)
 	require.Nil(t, picks(q), "the card waits for it")
+	q.ended(w, time.Now(), errStopping)
+	w = picks(q)
+	require.Equal(t, "incident", w.ID)
+	q.ended(w, time.Now(), nil)
+	card := picks(q)
+	require.Equal(t, "card", card.ID)
+	q.ended(card, time.Now(), &laterError{due: time.Now()})
+	q.add([]record.Event{about("another", record.BecameIncident)})
+	require.Equal(t, "card", picks(q).ID, "it may be posted already")
 }
 
 // A card in doubt is as urgent as the reply that waits for it. It yields to what goes first, and not to what it would
@@ -260,15 +280,15 @@ func TestACardInDoubtYieldsOnlyToWhatGoesFirst(t *testing.T) {
 	q := newQueue(New(Config{}), "acme")
 	q.add([]record.Event{event("card", record.NewAttack, "x:1", at)})
 	card := picks(q)
-	card.parked = true
+	q.ended(card, time.Now(), &laterError{due: time.Now()})
 	reply, another := event("its reply", record.Worsened, "x:1", at.Add(time.Second)), event("another", record.Worsened, "x:2", at.Add(2*time.Second))
 	q.add([]record.Event{reply, another})
-	q.putBack(card)
 	taken := picks(q)
 	require.Equal(t, "card", taken.ID, "it is as urgent as its reply, and older than the other one")
-	require.False(t, q.anyUrgent(taken))
+	q.ended(taken, time.Now(), errStopping)
 	q.add([]record.Event{event("incident", record.NewIncident, "x:3", at.Add(3*time.Second))})
-	require.True(t, q.anyUrgent(taken))
+	require.Equal(t, "incident", picks(q).ID)
+	require.Equal(t, "card", picks(q).ID)
 }
 
 // One message that Slack never takes, for an unknown reason, doesn't hold up others.
@@ -348,5 +368,6 @@ func TestWhatWasNotifiedIsForgotten(t *testing.T) {
 		defer q.mu.Unlock()
 		require.Len(t, q.known, 3, "of the last two minutes")
 		require.Empty(t, q.holders)
+		require.Empty(t, n.tried.all)
 	})
 }

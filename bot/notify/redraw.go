@@ -92,7 +92,7 @@ func (r *redrawQueue) drawOne(ctx context.Context) (wait time.Duration, unless <
 	if wait > 0 {
 		return wait, r.wake
 	}
-	wait, err = r.notifier.deliver.editSlot(ctx, o.turn(r.account))
+	wait, err = r.notifier.editSlot(ctx, o.turn(r.account))
 	if err != nil {
 		r.notifier.cfg.Log.WarnContext(ctx, "redraw card", "err", err)
 		return redrawAgain, nil

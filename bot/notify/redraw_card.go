@@ -58,11 +58,11 @@ func (r *redrawQueue) redraw(ctx context.Context, o stale) (at record.Place, err
 	if attack, at, ok := former(o.attack); ok {
 		return at, r.shrink(ctx, a, attack, at, o)
 	}
-	f := n.read.facts(a, o.attack)
-	if err := n.read.loadAttack(ctx, record.Event{}, &f); err != nil {
+	f := n.facts(a, o.attack)
+	if err := n.loadAttack(ctx, record.Event{}, &f); err != nil {
 		return at, err
 	}
-	if at = f.card; at.TS == "" || !f.known || f.shown.Rebuilt {
+	if at = f.Card; at.TS == "" || !f.known() || f.State.Rebuilt {
 		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was rebuilt only the
 		// attack's id is known until it is seen again: that must not wipe out what stands there.
 		return at, r.done(ctx, o)
@@ -76,14 +76,14 @@ func (r *redrawQueue) redraw(ctx context.Context, o stale) (at record.Place, err
 
 // edit draws a card in its place (chat.update).
 func (r *redrawQueue) edit(ctx context.Context, f facts) error {
-	f.posted = slackconn.ParseTS(f.card.TS)
-	delivery := cmp.Or(f.card.Delivery, record.CardDelivery(r.account, f.shown.Attack.ID))
+	f.posted = slackconn.ParseTS(f.Card.TS)
+	delivery := cmp.Or(f.Card.Delivery, record.CardDelivery(r.account, f.State.Attack.ID))
 	shows := f.situation()
 	attention := f.attention(shows)
 	shows.Rare = attention.rare(f.since, r.notifier.cfg.Clocks.Now())
-	r.turns.saw(f.attack, attention, f.shown.GoesOn())
+	r.turns.saw(f.attack, attention, f.State.GoesOn())
 	msg := card.Render(shows).WithDelivery(f.account.Name, delivery) // what it carries stays true with what it shows
-	return r.notifier.deliver.edit(ctx, f.card, msg)
+	return r.notifier.edit(ctx, f.Card, msg)
 }
 
 // former reads the mark of a card that has a successor, as the store writes it: the attack's id, and its place.
@@ -95,12 +95,12 @@ func former(marked string) (attack string, at record.Place, ok bool) {
 // shrink makes one line of a card that has a successor, with a link to that one (chat.update). Its thread stays. For a
 // rebuild from Slack it is no card any more.
 func (r *redrawQueue) shrink(ctx context.Context, a Account, attack string, at record.Place, o stale) error {
-	line, err := r.notifier.read.successor(ctx, a, attack, at)
+	line, err := r.notifier.successor(ctx, a, attack, at)
 	if err != nil {
 		return err
 	}
 	if len(line) > 0 {
-		if err := r.notifier.deliver.edit(ctx, at, card.Moved(a.Account, attack, line)); err != nil {
+		if err := r.notifier.edit(ctx, at, card.Moved(a.Account, attack, line)); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err
 			return wait, nil
 		}
 	}
-	e, known, failed := r.notifier.read.lostEvent(ctx, r.account, attack, at, !deleted(err))
+	e, known, failed := r.notifier.lostEvent(ctx, r.account, attack, at, !deleted(err))
 	if failed != nil || !known {
 		return 0, failed
 	}

@@ -49,30 +49,39 @@ func newFound() found {
 // nothing reports whether nothing was ever posted for the account, as far as can be seen.
 func (f found) nothing() bool { return f.began.IsZero() && len(f.cards)+len(f.changes) == 0 }
 
+// What is read, how far that is, and what has to wait for it.
+const (
+	showChannels = "%d of %d channels read; nothing is posted or changed until all are"
+	showThreads  = "%d of %d threads read; nothing is changed until all are"
+)
+
+// show has /readyz show how far the reading is.
+func (r *Rebuild) show(progress string, done, all int) {
+	r.Show(r.Account.Name, fmt.Sprintf(progress, done, all))
+}
+
 // readChannels reads the channels, with what was posted into them from threads. Of changes it finds few: their messages
 // stand in threads. A channel that can't be read is left out, and named.
 func (r *Rebuild) readChannels(ctx context.Context, oldest time.Time) error {
-	r.show(0, len(r.Channels), "channels", "nothing is posted or changed")
 	since := fmt.Sprintf("%d.000000", oldest.Unix())
 	r.oldest = cmp.Or(r.oldest, since)
-	for i, channel := range r.Channels {
-		if err := r.read(ctx, slackconn.HistoryQuery{Channel: channel, Oldest: since}); err != nil {
-			return err
-		}
-		r.show(i+1, len(r.Channels), "channels", "nothing is posted or changed")
+	var all []slackconn.HistoryQuery
+	for _, channel := range r.Channels {
+		all = append(all, slackconn.HistoryQuery{Channel: channel, Oldest: since})
 	}
-	r.worsen()
-	r.show(0, len(r.queue), "threads", "nothing is changed")
-	return nil
+	err := r.readAll(ctx, all, showChannels)
+	r.show(showThreads, 0, len(r.queue))
+	return err
 }
 
-// readThreads reads the threads of wafbot's messages, once readChannels has found them.
-func (r *Rebuild) readThreads(ctx context.Context) error {
-	for i, q := range r.queue {
+// readAll reads channels, or the threads of wafbot's messages that were found in them.
+func (r *Rebuild) readAll(ctx context.Context, all []slackconn.HistoryQuery, progress string) error {
+	r.show(progress, 0, len(all))
+	for i, q := range all {
 		if err := r.read(ctx, q); err != nil {
 			return err
 		}
-		r.show(i+1, len(r.queue), "threads", "nothing is changed")
+		r.show(progress, i+1, len(all))
 	}
 	r.worsen()
 	return nil
@@ -93,8 +102,8 @@ func (r *Rebuild) read(ctx context.Context, q slackconn.HistoryQuery) error {
 			return nil
 		default:
 			r.Log.Error("read channel back", "account", r.Account.Name, "channel", q.Channel, "err", err)
-			if !slices.Contains(r.found.unread, q.Channel) {
-				r.found.unread = append(r.found.unread, q.Channel)
+			if !slices.Contains(r.unread, q.Channel) {
+				r.unread = append(r.unread, q.Channel)
 			}
 			return nil
 		}
@@ -156,20 +165,20 @@ func (r *Rebuild) take(q slackconn.HistoryQuery, m slackconn.HistoryMessage) {
 	now := r.Clocks.Now()
 	at := slackconn.WrittenAt(m.TS, now)
 	if delivery := text(holds, "delivery"); delivery != "" && meta.EventType != card.MetaCard && now.Sub(at) < lately {
-		r.found.delivered[delivery] = record.Place{Channel: q.Channel, TS: m.TS}
+		r.delivered[delivery] = record.Place{Channel: q.Channel, TS: m.TS}
 	}
 	switch meta.EventType {
 	case card.MetaStart:
-		if r.found.began.IsZero() || at.Before(r.found.began) {
-			r.found.began = at
+		if r.began.IsZero() || at.Before(r.began) {
+			r.began = at
 		}
 	case card.MetaCard, card.MetaWorse:
 		r.takeAttack(q.Channel, m.TS, meta.EventType == card.MetaWorse, holds)
 	case card.MetaChange:
-		c := r.found.changes[text(holds, "sum")]
+		c := r.changes[text(holds, "sum")]
 		if c == nil {
 			c = &foundChange{parts: map[string]map[string]any{}}
-			r.found.changes[text(holds, "sum")] = c
+			r.changes[text(holds, "sum")] = c
 		}
 		if c.parts[text(holds, "part")] = holds; later(m.TS, c.ts) {
 			c.channel, c.ts = q.Channel, m.TS
@@ -184,31 +193,31 @@ func text(holds map[string]any, name string) string {
 
 func (r *Rebuild) takeAttack(channel, ts string, worse bool, holds map[string]any) {
 	id, facts, ok := card.ReadAttack(r.Account.Name, holds)
-	before, twice := r.found.cards[id]
+	before, twice := r.cards[id]
 	facts.Channel = channel
 	switch {
 	case !ok:
 		r.Log.Warn("a card can't be read back", "account", r.Account.Name, "channel", channel, "ts", ts)
 		return
 	case worse:
-		r.found.worse = append(r.found.worse, facts)
+		r.worse = append(r.worse, facts)
 		return
 	case twice && before.ts != ts:
 		r.Log.Warn("an attack has several cards, the newest counts",
 			"account", r.Account.Name, "attack", id, "channel", channel)
 	}
 	if !twice || !later(before.ts, ts) {
-		r.found.cards[id] = foundCard{facts, ts}
+		r.cards[id] = foundCard{facts, ts}
 	}
 }
 
 // worsen has cards hold what replies under them say: they may not have been redrawn since.
 func (r *Rebuild) worsen() {
-	for _, reply := range r.found.worse {
+	for _, reply := range r.worse {
 		id := record.AttackID(r.Account.Name, reply.AttackID)
-		if c, ok := r.found.cards[id]; ok {
+		if c, ok := r.cards[id]; ok {
 			c.CardMetadata = c.Worsened(reply)
-			r.found.cards[id] = c
+			r.cards[id] = c
 		}
 	}
 }
@@ -216,14 +225,14 @@ func (r *Rebuild) worsen() {
 // posted are the changes as they were posted last. One whose last message isn't whole is as it was before.
 func (r *Rebuild) posted() (all []record.Change) {
 	newest := map[string]string{}
-	for sum, p := range r.found.changes {
+	for sum, p := range r.changes {
 		c, err := change.ReadMetadata(slices.Collect(maps.Values(p.parts))...)
 		if err != nil {
 			r.Log.Warn("a change can't be read back",
 				"account", r.Account.Name, "channel", p.channel, "ts", p.ts, "err", err)
-			delete(r.found.changes, sum)
+			delete(r.changes, sum)
 		} else if later(p.ts, newest[c.ID]) {
-			newest[c.ID], r.found.places[c.ID] = p.ts, p.channel
+			newest[c.ID], r.places[c.ID] = p.ts, p.channel
 			all = append(slices.DeleteFunc(all, func(old record.Change) bool { return old.ID == c.ID }), c)
 		}
 	}

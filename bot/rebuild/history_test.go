@@ -103,7 +103,7 @@ func (a *archive) read(t *testing.T) (channels, all found, changes map[string]re
 	require.NoError(t, r.readChannels(t.Context(), now.Add(-30*24*time.Hour)))
 	channels = r.found
 	channels.changes = maps.Clone(channels.changes)
-	require.NoError(t, r.readThreads(t.Context()))
+	require.NoError(t, r.readAll(t.Context(), r.queue, showThreads))
 	changes = map[string]record.Change{}
 	for _, c := range r.posted() {
 		require.NotContains(t, changes, c.ID)
@@ -233,7 +233,7 @@ func TestChannelsAreReadBeforeThreads(t *testing.T) {
 	require.Equal(t, "0 of 2 channels read; nothing is posted or changed until all are", shown[0])
 	require.Len(t, a.asked, 2, "a page of each channel")
 	require.Equal(t, "0 of 130 threads read; nothing is changed until all are", shown[len(shown)-1])
-	require.NoError(t, r.readThreads(t.Context()))
+	require.NoError(t, r.readAll(t.Context(), r.queue, showThreads))
 	require.Len(t, a.asked, 2+threads)
 	require.Equal(t, "130 of 130 threads read; nothing is changed until all are", shown[len(shown)-1])
 }
@@ -247,7 +247,7 @@ func TestAThreadThatShowsLateIsReadWhole(t *testing.T) {
 	require.NoError(t, r.readChannels(t.Context(), now.Add(-30*24*time.Hour)))
 	a.pages["C1"] = [][]map[string]any{{with(posted("1795230300.000001", card.MetaCard, cardMeta()), "thread_ts", "1700000000.000001")}}
 	require.NoError(t, r.readChannels(t.Context(), now.Add(-time.Hour)))
-	require.NoError(t, r.readThreads(t.Context()))
+	require.NoError(t, r.readAll(t.Context(), r.queue, showThreads))
 	require.Len(t, r.found.cards, 1)
 	asked := a.asked[len(a.asked)-1]
 	require.Equal(t, "1700000000.000001", asked.Get("ts"))

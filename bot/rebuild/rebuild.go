@@ -9,7 +9,6 @@ package rebuild
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math"
@@ -44,8 +43,8 @@ type Config struct {
 // Rebuild is an account's state that is being rebuilt. One goroutine uses it.
 type Rebuild struct {
 	Config
+	found
 	self   slackconn.Identity
-	found  found
 	known  map[string]bool          // threads that were found
 	queue  []slackconn.HistoryQuery // threads to be read
 	oldest string                   // a ts: how far back they are
@@ -71,24 +70,24 @@ func Begin(ctx context.Context, cfg Config) (r *Rebuild, err error) {
 	if err = r.readChannels(ctx, begun.Add(-cfg.Back)); err != nil {
 		return nil, err
 	}
-	if r.found.nothing() {
+	if r.nothing() {
 		return nil, r.Finish(ctx)
 	}
 	if err = delay.Sleep(ctx, cfg.Settle); err == nil {
 		err = r.readChannels(ctx, begun.Add(-time.Hour)) // more than clocks differ
 	}
 	if err == nil {
-		_, err = cfg.Epochs.Restore(ctx, account, r.cards())
+		_, err = cfg.Epochs.Restore(ctx, account, r.begins())
 	}
 	cfg.Log.Info("the account's cards are back: reading the threads under them",
-		"account", account, "cards", len(r.found.cards))
+		"account", account, "cards", len(r.cards))
 	return r, err
 }
 
 // Cards are the attacks that have a card, by now.
 func (r *Rebuild) Cards() map[string]bool {
 	all := map[string]bool{}
-	for id := range r.found.cards {
+	for id := range r.cards {
 		all[id] = true
 	}
 	return all
@@ -98,7 +97,7 @@ func (r *Rebuild) Cards() map[string]bool {
 func (r *Rebuild) Finish(ctx context.Context) error {
 	account := r.Account.Name
 	defer r.Show(account, "")
-	if err := r.readThreads(ctx); err != nil {
+	if err := r.readAll(ctx, r.queue, showThreads); err != nil {
 		return err
 	}
 	posted := r.posted()
@@ -122,24 +121,24 @@ const listsTimeout = 30 * time.Second
 
 // listed is what stands on the service's lists and among its rules; nothing at a first start.
 func (r *Rebuild) listed(ctx context.Context) (at Service, err error) {
-	if r.found.nothing() {
+	if r.nothing() {
 		return at, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)
 	defer cancel()
-	at.Entries, err = apiclient.Collect(r.Service.IPRules(ctx, apiclient.IPRuleFilter{}))
+	at.Entries, err = apiclient.Collect(r.Service.IPRules(ctx, ""))
 	if err == nil {
-		at.Rules, err = apiclient.Collect(r.Service.Rules(ctx, apiclient.RuleFilter{}))
+		at.Rules, err = apiclient.Collect(r.Service.Rules(ctx, 0))
 	}
 	return at, err
 }
 
-// cards is what the attacks that have a card begin with: enough to watch the account, too little to change anything.
-func (r *Rebuild) cards() store.Rebuilt {
+// begins is what the attacks that have a card begin with: enough to watch the account, too little to change anything.
+func (r *Rebuild) begins() store.Rebuilt {
 	now := r.now()
-	b := store.Rebuilt{At: now, FirstStart: r.found.began, Attacks: map[string]record.AttackState{}}
-	for _, id := range slices.Sorted(maps.Keys(r.found.cards)) {
-		c := r.found.cards[id]
+	b := store.Rebuilt{At: now, FirstStart: r.began, Attacks: map[string]record.AttackState{}}
+	for _, id := range slices.Sorted(maps.Keys(r.cards)) {
+		c := r.cards[id]
 		b.Attacks[c.AttackID] = Attack(c.CardMetadata, now)
 		b.Cards = append(b.Cards, store.Card{Attack: id, Channel: c.Channel, TS: c.ts})
 	}
@@ -169,29 +168,29 @@ func Attack(card record.CardMetadata, at time.Time) record.AttackState {
 
 // state is the state that begins. It is zero but for its epoch at a first start, which is one where nothing was found.
 func (r *Rebuild) state(epoch string, known Known, noLists bool) store.Rebuilt {
-	if r.found.nothing() {
+	if r.nothing() {
 		b := store.Rebuilt{Epoch: epoch}
-		if len(r.found.unread) == len(r.Channels) {
+		if len(r.unread) == len(r.Channels) {
 			b.Events = []record.Event{r.event(epoch, r.Channels[0], record.RebuildFacts{Unreadable: true})}
 		}
 		return b
 	}
-	b := r.cards()
-	b.Epoch, b.Changes, b.Delivered = epoch, change.Scheduled(known.Changes...), r.found.delivered
+	b := r.begins()
+	b.Epoch, b.Changes, b.Delivered = epoch, change.Scheduled(known.Changes...), r.delivered
 	cards, inForce := map[string]int{}, map[string]int{}
 	for _, c := range b.Cards {
 		cards[c.Channel]++
 	}
 	for _, ch := range b.Changes {
 		if ch.InForce(b.At) && ch.Parent() == "" {
-			inForce[r.found.places[ch.ID]]++
+			inForce[r.places[ch.ID]]++
 		}
 	}
 	facts := record.RebuildFacts{
-		Listed: len(known.Listed), Unknown: known.Unknown, NoLists: noLists, Unread: r.found.unread,
+		Listed: len(known.Listed), Unknown: known.Unknown, NoLists: noLists, Unread: r.unread,
 	}
 	for i, channel := range r.Channels { // what concerns none of them is said in the first
-		if i > 0 && slices.Contains(r.found.unread, channel) {
+		if i > 0 && slices.Contains(r.unread, channel) {
 			continue
 		}
 		facts.Cards, facts.InForce = cards[channel], inForce[channel]
@@ -208,9 +207,4 @@ func (r *Rebuild) event(epoch, channel string, facts record.RebuildFacts) record
 		ID: record.DeliveryID(account, channel+" "+epoch, record.StoreRebuilt, 0), Account: account,
 		Kind: record.StoreRebuilt, Channel: channel, At: r.now(), Payload: facts,
 	}
-}
-
-// show has /readyz show how far the reading is.
-func (r *Rebuild) show(done, all int, what, then string) {
-	r.Show(r.Account.Name, fmt.Sprintf("%d of %d %s read; %s until all are", done, all, what, then))
 }

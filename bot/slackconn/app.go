@@ -82,43 +82,45 @@ func (i Identity) Surplus() []string {
 	return surplus
 }
 
-// scopesAgain is the pause before Slack is asked again for the token's scopes.
-const scopesAgain = time.Minute
+// selfAgain is the pause before Slack is asked again who the token is.
+const selfAgain = time.Minute
 
-// LogMissingScopes logs for each missing scope what doesn't work without it. It tries until Slack answers or the
-// context ends.
-func (s *Client) LogMissingScopes(ctx context.Context) {
+// withSelf does something with the token's owner until it succeeds or the context ends.
+func (s *Client) withSelf(ctx context.Context, do func(self Identity) error) {
 	for {
 		self, err := s.Self(ctx)
 		if err == nil {
-			for _, scope := range self.Missing() {
-				s.log.WarnContext(ctx, "slack's token lacks a scope", "scope", scope.Name, "for", scope.For, "without_it", scope.Without, "fix", FixScope(scope.Name))
-			}
-			return
+			err = do(self)
 		}
-		if delay.Sleep(ctx, scopesAgain) != nil {
+		if err == nil || delay.Sleep(ctx, selfAgain) != nil {
 			return
 		}
 	}
 }
 
+// LogMissingScopes logs for each missing scope what doesn't work without it. It tries until Slack answers or the
+// context ends.
+func (s *Client) LogMissingScopes(ctx context.Context) {
+	s.withSelf(ctx, func(self Identity) error {
+		for _, scope := range self.Missing() {
+			s.log.WarnContext(ctx, "slack's token lacks a scope", "scope", scope.Name, "for", scope.For,
+				"without_it", scope.Without, "fix", FixScope(scope.Name))
+		}
+		return nil
+	})
+}
+
 // FindApp asks Slack which app the token is of (bots.info). It tries until Slack answers or the context ends.
 func (s *Client) FindApp(ctx context.Context) {
-	for {
-		self, err := s.Self(ctx)
+	s.withSelf(ctx, func(self Identity) error {
+		bot, err := s.api.GetBotInfoContext(ctx, slack.GetBotInfoParameters{Bot: self.Bot})
 		if err == nil {
-			var bot *slack.Bot
-			if bot, err = s.api.GetBotInfoContext(ctx, slack.GetBotInfoParameters{Bot: self.Bot}); err == nil {
-				s.mu.Lock()
-				s.app = bot.AppID
-				s.mu.Unlock()
-				return
-			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.app = bot.AppID
 		}
-		if delay.Sleep(ctx, scopesAgain) != nil {
-			return
-		}
-	}
+		return err
+	})
 }
 
 // App is the id of the token's app; "": it isn't known.

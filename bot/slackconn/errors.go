@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,31 +18,19 @@ func DialFailed(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// WithoutURL removes the URL from an error of net/http: a response URL gives access to the channel for half an hour.
-func WithoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return fmt.Errorf("%s: %w", strings.ToLower(u.Op), u.Err)
-	}
-	return err
-}
-
 // Detailed adds Slack's explanation of why it refuses a view or message.
 func Detailed(err error) error {
-	var res slack.SlackErrorResponse
-	if errors.As(err, &res) && len(res.ResponseMetadata.Messages) > 0 {
-		return fmt.Errorf("%w: %s", err, strings.Join(res.ResponseMetadata.Messages, "; "))
+	res, _ := errors.AsType[slack.SlackErrorResponse](err)
+	if words := res.ResponseMetadata.Messages; len(words) > 0 {
+		return fmt.Errorf("%w: %s", err, strings.Join(words, "; "))
 	}
 	return err
 }
 
 // ErrorName is Slack's name for an error; "" if it has none.
 func ErrorName(err error) string {
-	var res slack.SlackErrorResponse
-	if errors.As(err, &res) {
-		return res.Err
-	}
-	return ""
+	res, _ := errors.AsType[slack.SlackErrorResponse](err)
+	return res.Err
 }
 
 // Outcome is what an error of Slack means for a message.
@@ -58,55 +46,50 @@ const (
 	Forbidden                      // the token may not do it
 )
 
+// refusals are Slack's names of errors, by what they mean for a message.
+func refusals() map[Outcome]string {
+	return map[Outcome]string{
+		ContentRefused: "invalid_blocks invalid_blocks_format msg_blocks_too_long msg_too_long too_many_attachments " +
+			"attachment_payload_limit_exceeded invalid_arguments no_text",
+		MetadataRefused: "metadata_too_large invalid_metadata_format invalid_metadata_schema",
+		ChannelClosed: "channel_not_found not_in_channel is_archived no_permission messages_tab_disabled ekm_access_denied " +
+			"cannot_reply_to_message thread_not_found not_enabled user_not_in_channel " +
+			"message_not_found cant_update_message edit_window_closed block_mismatch is_inactive", // these five are of edits
+		Forbidden: "not_authed invalid_auth token_revoked token_expired account_inactive missing_scope " +
+			"team_access_not_granted org_login_required accesslimited app_access_restricted",
+	}
+}
+
 // Judge classifies an error of a call that posts or edits, and returns how long to wait. A 429 does not prove that
 // nothing was posted.
 func Judge(err error) (v Outcome, wait time.Duration) {
-	if held := (*heldError)(nil); errors.As(err, &held) {
+	if held, ok := errors.AsType[*heldError](err); ok {
 		return NotSent, held.limited.RetryAfter
 	}
-	var limited *slack.RateLimitedError
-	if errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*slack.RateLimitedError](err); ok {
 		return Doubtful, limited.RetryAfter
 	}
-	var status slack.StatusCodeError
-	if errors.As(err, &status) {
-		return Doubtful, time.Second
+	name := ErrorName(err)
+	for outcome, names := range refusals() {
+		if slices.Contains(strings.Fields(names), name) {
+			return outcome, 0
+		}
 	}
-	switch name := ErrorName(err); name {
-	case "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "too_many_attachments", "attachment_payload_limit_exceeded",
-		"invalid_arguments", "no_text":
-		return ContentRefused, 0
-	case "metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema":
-		return MetadataRefused, 0
-	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found", "not_enabled", "user_not_in_channel",
-		"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "is_inactive": // these five are errors of edits
+	_, status := errors.AsType[slack.StatusCodeError](err)
+	switch {
+	case strings.HasPrefix(name, "restricted_action"):
 		return ChannelClosed, 0
-	case "not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope", "team_access_not_granted",
-		"org_login_required", "accesslimited", "app_access_restricted":
-		return Forbidden, 0
-	case "":
-		// No answer. If the connection was refused nothing was posted; else it may have been.
-		if DialFailed(err) {
-			return NotSent, time.Second
-		}
-		return Doubtful, time.Second
-	default:
-		switch {
-		case tooMany(name), ownFault(name):
-			return Doubtful, time.Second
-		case strings.HasPrefix(name, "restricted_action"):
-			return ChannelClosed, 0
-		}
-		return NotSent, time.Second
+	case status, tooMany(name), ownFault(name), name == "" && !DialFailed(err):
+		return Doubtful, time.Second // without an answer it may have been posted, unless the connection was refused
 	}
+	return NotSent, time.Second
 }
 
 // Answered reports whether Slack is done with a request that failed: it answered, whatever the answer says. What a
 // proxy answers for a Slack that doesn't (502, 503, 504) is none: the request may have been passed on. Slack's own 503
 // can't be told from it.
 func Answered(err error) bool {
-	var status slack.StatusCodeError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[slack.StatusCodeError](err); ok {
 		return status.Code < http.StatusBadGateway || status.Code > http.StatusGatewayTimeout
 	}
 	return !errors.As(err, new(*unansweredError))
@@ -129,7 +112,7 @@ func tooMany(name string) bool { return name == "ratelimited" || name == "rate_l
 
 // ownFault reports whether Slack says that it failed.
 func ownFault(name string) bool {
-	return name == "internal_error" || name == "fatal_error" || name == "service_unavailable" || name == "request_timeout"
+	return slices.Contains([]string{"internal_error", "fatal_error", "service_unavailable", "request_timeout"}, name)
 }
 
 // Trouble is an error of Slack in words for wafbot's operators.
@@ -183,11 +166,10 @@ func troubles() map[string]Trouble {
 
 // Explain puts an error of Slack into words. It returns false if Slack didn't answer.
 func Explain(err error) (Trouble, bool) {
-	if limited := (*slack.RateLimitedError)(nil); errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*slack.RateLimitedError](err); ok {
 		return Trouble{fmt.Sprintf("Slack takes no more of these requests for %s (ratelimited)", limited.RetryAfter.Round(time.Second)), fixLater}, true
 	}
-	var status slack.StatusCodeError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[slack.StatusCodeError](err); ok {
 		fix := fixLater
 		if status.Code/100 == 3 || status.Code/100 == 4 && status.Code != http.StatusTooManyRequests {
 			fix = "check slack.api_url: it is https://slack.com/api/ but for GovSlack"
@@ -234,8 +216,8 @@ func ExplainAppToken(err error) (Trouble, bool) {
 }
 
 func missingScope(err error) Trouble {
-	var res slack.SlackErrorResponse
-	if !errors.As(err, &res) || res.Needed == "" {
+	res, _ := errors.AsType[slack.SlackErrorResponse](err)
+	if res.Needed == "" {
 		return Trouble{"the token lacks a scope (missing_scope)", "compare its scopes with what wafbot manifest prints, add what is missing, and install the app again"}
 	}
 	return Trouble{"the token lacks the scope " + res.Needed + " (missing_scope)", FixScope(res.Needed)}

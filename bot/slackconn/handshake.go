@@ -17,6 +17,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"golang.org/x/net/proxy"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // maxHandshake is how many bytes are read before a link is open: what a proxy, TLS and Slack say first.
@@ -45,7 +47,7 @@ func (c *boundedConn) Read(p []byte) (int, error) {
 func dialWebSocket(ctx context.Context, address string) (*websocket.Conn, error) {
 	to, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("connect link: %w", WithoutURL(err))
+		return nil, fmt.Errorf("connect link: %w", apiclient.WithoutURL(err))
 	}
 	var wire *boundedConn
 	dialer := websocket.Dialer{HandshakeTimeout: helloWithin, NetDialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -55,7 +57,7 @@ func dialWebSocket(ctx context.Context, address string) (*websocket.Conn, error)
 	}}
 	conn, res, err := dialer.DialContext(ctx, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("connect link to %s: %w", to.Host, WithoutURL(err))
+		return nil, fmt.Errorf("connect link to %s: %w", to.Host, apiclient.WithoutURL(err))
 	}
 	_ = res.Body.Close()      // empty: the link has the connection
 	wire.left = math.MaxInt64 // frames have a limit each
@@ -67,7 +69,7 @@ func dialWebSocket(ctx context.Context, address string) (*websocket.Conn, error)
 func Reach(ctx context.Context, address string) error {
 	to, err := url.Parse(address)
 	if err != nil {
-		return WithoutURL(err)
+		return apiclient.WithoutURL(err)
 	}
 	conn, err := dial(ctx, to)
 	if err != nil {

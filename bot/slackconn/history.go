@@ -57,7 +57,7 @@ func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMes
 	cursor := ""
 	for limit := historyPage; ; limit /= 10 {
 		msgs, cursor, err = s.readPage(ctx, q, limit)
-		if tooLarge := (*tooLargeError)(nil); !errors.As(err, &tooLarge) || limit < 10 {
+		if _, tooLarge := errors.AsType[*tooLargeError](err); !tooLarge || limit < 10 {
 			break
 		}
 	}
@@ -73,6 +73,7 @@ func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMes
 	return msgs, q, nil
 }
 
+// readPage reads one page. Its errors are slack-go's.
 func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs []HistoryMessage, cursor string, err error) {
 	method := methodHistory
 	form := url.Values{"channel": {q.Channel}, "oldest": {q.Oldest}, "limit": {strconv.Itoa(limit)}, "include_all_metadata": {"true"}}
@@ -92,38 +93,28 @@ func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs 
 			NextCursor string `json:"next_cursor"`
 		} `json:"response_metadata"`
 	}
-	if err := s.ask(ctx, method, form, &answer); err != nil {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+method, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, "", apiclient.WithoutURL(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token.Reveal())
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := s.http.Do(req) //nolint:bodyclose // it is read to its end already
+	switch {
+	case err != nil:
 		return nil, "", err
+	case res.StatusCode == http.StatusTooManyRequests:
+		return nil, "", &slack.RateLimitedError{RetryAfter: apiclient.RetryAfter(res.Header)}
+	case res.StatusCode != http.StatusOK:
+		return nil, "", slack.StatusCodeError{Code: res.StatusCode, Status: res.Status}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		return nil, "", fmt.Errorf("read answer of %s: %w", method, err)
 	}
 	if !answer.OK {
 		return nil, "", slack.SlackErrorResponse{Err: answer.Error, Needed: answer.Needed}
 	}
 	return answer.Messages, answer.Metadata.NextCursor, nil
-}
-
-// ask calls a method of the Web API and decodes its answer, also one that isn't ok. Its errors are slack-go's.
-func (s *Client) ask(ctx context.Context, method string, form url.Values, answer any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+method, strings.NewReader(form.Encode()))
-	if err != nil {
-		return WithoutURL(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.token.Reveal())
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	res, err := s.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if res.StatusCode == http.StatusTooManyRequests {
-		return &slack.RateLimitedError{RetryAfter: apiclient.RetryAfter(res.Header)}
-	}
-	if res.StatusCode != http.StatusOK {
-		return slack.StatusCodeError{Code: res.StatusCode, Status: res.Status}
-	}
-	if err := json.NewDecoder(res.Body).Decode(answer); err != nil {
-		return fmt.Errorf("read answer of %s: %w", method, err)
-	}
-	return nil
 }
 
 // WrittenAt is when a message was written, at most now. Slack may deliver it much later.

@@ -288,7 +288,7 @@ func (s *Socket) ack(l *link, a acknowledgement, begun time.Time) {
 // closed counts a link out and logs an unexpected end.
 func (s *Socket) closed(l *link, err error) {
 	s.mu.Lock()
-	s.open--
+	s.state.Open--
 	s.mu.Unlock()
 	switch {
 	case l.left():

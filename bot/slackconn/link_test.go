@@ -63,7 +63,7 @@ func TestALinkThatTakesNoAcknowledgementsEnds(t *testing.T) {
 		close(ended)
 	}()
 	within(t, ended)
-	open, _ := b.State()
+	open := b.State().Open
 	require.Zero(t, open)
 }
 
@@ -122,7 +122,7 @@ func TestAReplicaWaitsForALink(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- b.Receive(ctx) }()
 		time.Sleep(time.Minute)
-		_, trouble := b.State()
+		trouble := b.State().Trouble
 		require.Contains(t, trouble, "all ten links of the app are taken")
 		require.Zero(t, s.Opens.Load())
 		cancel()

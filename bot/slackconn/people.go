@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -56,9 +57,9 @@ type member struct {
 
 // groups are the workspace's user groups.
 type groups struct {
-	asking sync.Mutex // held during the call: other callers wait for its answer
+	changed atomic.Bool // since they were cached
 
-	mu sync.Mutex
+	mu sync.Mutex // held during the call: other callers wait for its answer
 	cached
 	all     map[string]Group // by id
 	refused error            // by the last call
@@ -82,7 +83,11 @@ func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) 
 // be another workspace than the token's, of which the user is a member all the same. After an error they are what was last known; of whom nothing is, the workspace is
 // that of the delivery where it is the token's.
 func (s *Client) Member(ctx context.Context, team, user string) (name, workspace string, full bool, err error) {
-	defer func() { s.logUnknown(user, err) }()
+	defer func() {
+		if err != nil {
+			s.unknown.Do(func() { s.log.Warn("look up member", "user", user, "err", err) })
+		}
+	}()
 	self, err := s.Self(ctx)
 	if err != nil {
 		return "", "", false, err
@@ -100,18 +105,9 @@ func (s *Client) Member(ctx context.Context, team, user string) (name, workspace
 	return p.Name, "", false, err
 }
 
-// unknownAgain is the pause before it is logged again that Slack doesn't say who somebody is: anybody in a channel can have it asked.
+// unknownAgain is the pause before it is logged again that Slack doesn't say who somebody is: anybody in a channel can
+// have it asked.
 const unknownAgain = time.Minute
-
-func (s *Client) logUnknown(user string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil || time.Since(s.unknownAt) < unknownAgain {
-		return
-	}
-	s.unknownAt = time.Now()
-	s.log.Warn("look up member", "user", user, "err", err)
-}
 
 // person is what is known of a user. What users.info says doesn't depend on where a delivery came from, so the id alone is its key. After an error it is what was
 // last known, unless an event has said since that it changed.
@@ -208,11 +204,14 @@ func (s *Client) UserGroups(ctx context.Context) (map[string]Group, error) {
 func (s *Client) Groups(ctx context.Context, user string, of []string) (in []string, err error) {
 	g := &s.groups
 	mark, known := s.mark(ctx, AllGroups)
-	if !g.valid(mark, known) {
-		err = s.askGroups(ctx, mark, known)
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.changed.Swap(false) {
+		g.cached = cached{}
+	}
+	if !g.fresh(mark, known) {
+		err = s.askGroups(ctx, mark)
+	}
 	for _, id := range of {
 		if group := g.all[id]; !group.Disabled && slices.Contains(group.Members, user) {
 			in = append(in, id)
@@ -221,45 +220,27 @@ func (s *Client) Groups(ctx context.Context, user string, of []string) (in []str
 	return in, err
 }
 
-// valid is fresh under the lock.
-func (g *groups) valid(mark string, known bool) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.fresh(mark, known)
-}
-
-// askGroups reads all user groups and their members in one call, unless another caller just did.
-func (s *Client) askGroups(ctx context.Context, mark string, known bool) error {
+// askGroups reads all user groups and their members in one call. The caller holds mu.
+func (s *Client) askGroups(ctx context.Context, mark string) error {
 	g := &s.groups
-	g.asking.Lock()
-	defer g.asking.Unlock()
-	if g.valid(mark, known) {
-		return nil
-	}
-	g.mu.Lock()
-	refused, again := g.refused, g.again
-	g.mu.Unlock()
-	if refused != nil && time.Now().Before(again) {
-		return refused
+	if g.refused != nil && time.Now().Before(g.again) {
+		return g.refused
 	}
 	all, err := s.UserGroups(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err() // the caller gave up, which says nothing about Slack
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.refused, g.again = err, time.Now().Add(pauseAfter(err))
 	g.logOnce(s.log, err)
-	if err != nil {
-		return err
+	if err == nil {
+		g.all, g.cached = all, cached{time.Now(), mark}
 	}
-	g.all, g.cached = all, cached{time.Now(), mark}
-	return nil
+	return err
 }
 
 // pauseAfter is the pause after an error.
 func pauseAfter(err error) time.Duration {
-	if limited := (*slack.RateLimitedError)(nil); errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*slack.RateLimitedError](err); ok {
 		return min(max(limited.RetryAfter, groupsAgain), PeopleCachedFor)
 	}
 	return groupsAgain
@@ -285,9 +266,7 @@ func (g *groups) logOnce(log *slog.Logger, err error) {
 // PeopleChanged drops the cache of a user, or of AllGroups, here at once and on all replicas by its version.
 func (s *Client) PeopleChanged(ctx context.Context, of string) error {
 	if of == AllGroups {
-		s.groups.mu.Lock()
-		s.groups.cached = cached{}
-		s.groups.mu.Unlock()
+		s.groups.changed.Store(true)
 	} else {
 		s.mu.Lock()
 		delete(s.members, of)

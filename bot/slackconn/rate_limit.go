@@ -1,7 +1,7 @@
 package slackconn
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,20 +66,24 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 	}
 	sent := time.Now()
 	res, err := c.client.Do(req)
-	outcome := outcomeOf(res, err)
+	outcome, body := "failed", []byte(nil)
+	if err == nil {
+		if body, err = readAnswer(res.Body, method); err == nil {
+			outcome = outcomeOf(res.StatusCode, body)
+		}
+		_ = res.Body.Close()
+	} else {
+		err = &unansweredError{apiclient.WithoutURL(err)}
+	}
 	c.calls.WithLabelValues(method, outcome).Inc()
 	c.log.DebugContext(req.Context(), "called slack", "method", method, "outcome", outcome, "took", time.Since(sent))
-	if err != nil {
-		return nil, &unansweredError{WithoutURL(err)}
-	}
-	if ofAPI && outcome == "failed" && res.StatusCode == http.StatusOK {
-		_ = res.Body.Close()
+	switch {
+	case err != nil:
+		return nil, err
+	case ofAPI && outcome == "failed" && res.StatusCode == http.StatusOK:
 		return nil, &unansweredError{errors.New("the answer isn't Slack's: does something between change it?")}
 	}
-	res.Body = newBoundedBody(res.Body, method)
-	if method == MethodPost || method == MethodUpdate {
-		res.Body = &unechoedBody{ReadCloser: res.Body}
-	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
 	if ofAPI && res.StatusCode == http.StatusTooManyRequests {
 		wait := c.hold(method, res.Header)
 		res.Header.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds())))) // slack-go reads no dates
@@ -90,21 +94,18 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// outcomeOf is what became of a call. Slack answers most errors with 200, and says so in the field ok.
-func outcomeOf(res *http.Response, err error) string {
+// outcomeOf is what became of a call that was answered. Slack answers most errors with 200, and says so in the field ok.
+func outcomeOf(status int, body []byte) string {
 	switch {
-	case err != nil || res.StatusCode >= http.StatusInternalServerError:
+	case status >= http.StatusInternalServerError:
 		return "failed"
-	case res.StatusCode == http.StatusTooManyRequests:
+	case status == http.StatusTooManyRequests:
 		return "limited"
-	case res.StatusCode != http.StatusOK:
+	case status != http.StatusOK:
 		return "refused"
 	}
-	body := &peekedBody{bufio.NewReader(res.Body), res.Body}
-	res.Body = body
-	all, _ := body.Peek(maxRefusal) // what fails here fails again when it is read
 	answer := struct{ OK *bool }{}
-	switch err := json.Unmarshal(all, &answer); {
+	switch err := json.Unmarshal(body, &answer); {
 	case err == nil && answer.OK == nil: // null, or {}, which slack-go takes for done
 		return "failed"
 	case err == nil && !*answer.OK:
@@ -113,13 +114,41 @@ func outcomeOf(res *http.Response, err error) string {
 	return "ok"
 }
 
-// maxRefusal is how long an answer with an error is at most, in bytes. Longer ones are pages of records.
-const maxRefusal = 4 << 10
+// The largest answers that are read, in bytes after decompression. What Slack answers is far below: a page of 200
+// messages of wafbot's has 3 MB. All user groups come in one answer, to one caller at a time; 32 MiB hold two million
+// memberships.
+const (
+	maxAnswer = 8 << 20
+	maxGroups = 32 << 20
+)
 
-// peekedBody is the body of an answer whose beginning was looked at.
-type peekedBody struct {
-	*bufio.Reader
-	io.Closer
+// tooLargeError says that an answer of Slack was not read to its end.
+type tooLargeError struct {
+	method string
+	most   int64 // bytes
+}
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("slack's answer to %s has over %d MiB: the rest is not read", e.method, e.most>>20)
+}
+
+// readAnswer reads an answer, unless it is too large, without the message that Slack took, which it repeats there:
+// slack-go would decode that block by block, for nothing.
+func readAnswer(from io.Reader, method string) ([]byte, error) {
+	most := int64(maxAnswer)
+	if method == methodGroups {
+		most = maxGroups
+	}
+	body, err := io.ReadAll(io.LimitReader(from, most+1))
+	if int64(len(body)) > most {
+		return nil, &tooLargeError{method, most}
+	}
+	var fields map[string]json.RawMessage
+	if (method == MethodPost || method == MethodUpdate) && json.Unmarshal(body, &fields) == nil {
+		delete(fields, "message")
+		body, _ = json.Marshal(fields) // what was JSON is JSON again
+	}
+	return body, err
 }
 
 // method is the method of the Web API that an address is of.
@@ -150,24 +179,23 @@ func (c *caller) hold(method string, header http.Header) time.Duration {
 	now, wait := time.Now(), min(max(apiclient.RetryAfter(header), shortestHold), longestHold)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.held[method]
-	if until := now.Add(wait); until.After(h.until) {
-		h.until = until
+	until := now.Add(wait)
+	if h := c.held[method]; h.until.After(until) {
+		until = h.until
 	}
-	h.called = now
-	c.held[method] = h
+	c.held[method] = hold{until, now}
 	return wait
 }
 
-// begin is how long a method is still held; 0: it may be called now, by what is urgent once in urgentAgain whatever Slack said.
+// begin is how long a method is still held; 0: it may be called now, by what is urgent once in urgentAgain whatever
+// Slack said.
 func (c *caller) begin(method string, urgent bool) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.held[method]
 	left := h.left(urgent)
 	if left <= 0 && time.Now().Before(h.until) {
-		h.called = time.Now()
-		c.held[method] = h
+		c.held[method] = hold{h.until, time.Now()}
 	}
 	return max(left, 0)
 }

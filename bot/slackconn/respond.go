@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // Where Slack's response URLs are, whatever slack.api_url is: it may be a proxy's.
@@ -46,31 +48,37 @@ func Responses(apiURL string) string {
 // Respond posts to a request's response URL, if that is Slack's. Success is a bare "ok", or {"ok":true}: slack-go would
 // take any answer with status 200 for that.
 func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
-	body, err := json.Marshal(msg)
-	if err != nil {
-		return fmt.Errorf("write answer: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("use response address: %w", WithoutURL(err))
-	}
-	if !s.answersAt(req.URL) {
-		return fmt.Errorf("use response address: %w", errNotSlack)
-	}
-	if time.Now().UnixMilli() < s.silent.Load() {
-		return fmt.Errorf("use response address: %w", errSilent)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := s.http.Do(req)
-	if late := net.Error(nil); errors.As(err, &late) && late.Timeout() && ctx.Err() == nil {
-		s.silent.Store(time.Now().Add(silentAgain).UnixMilli())
-		s.log.ErrorContext(ctx, "the host of response URLs gives no answer: people are answered without", "host", req.URL.Host, "again", silentAgain)
-	}
-	if err != nil {
+	if err := s.respond(ctx, address, msg); err != nil {
 		return fmt.Errorf("use response address: %w", err)
 	}
-	defer res.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10))
+	return nil
+}
+
+func (s *Client) respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
+	body, err := json.Marshal(msg)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	switch {
+	case err != nil:
+		return apiclient.WithoutURL(err)
+	case !s.answersAt(req.URL):
+		return errNotSlack
+	case time.Now().UnixMilli() < s.silent.Load():
+		return errSilent
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := s.http.Do(req) //nolint:bodyclose // it is read to its end already
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() && ctx.Err() == nil {
+		s.silent.Store(time.Now().Add(silentAgain).UnixMilli())
+		s.log.ErrorContext(ctx, "the host of response URLs gives no answer: people are answered without",
+			"host", req.URL.Host, "again", silentAgain)
+	}
+	if err != nil {
+		return err
+	}
+	said, _ := io.ReadAll(res.Body)
 	var answer slack.SlackResponse
 	switch plain := json.Unmarshal(said, &answer) != nil && string(bytes.TrimSpace(said)) == "ok"; {
 	case res.StatusCode/100 == 2 && (plain || answer.Ok):
@@ -78,7 +86,7 @@ func (s *Client) Respond(ctx context.Context, address string, msg *slack.Webhook
 	case res.StatusCode/100 == 4 && res.StatusCode != http.StatusTooManyRequests || answer.Error != "":
 		return fmt.Errorf("%w: status %d %s", errUsedUp, res.StatusCode, answer.Error)
 	}
-	return fmt.Errorf("use response address: %w", slack.StatusCodeError{Code: res.StatusCode, Status: res.Status})
+	return slack.StatusCodeError{Code: res.StatusCode, Status: res.Status}
 }
 
 // answersAt reports whether an address is where Slack takes answers: the host of its API, its hooks, or those of

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/slack-go/slack"
+	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/metrics"
@@ -48,8 +49,8 @@ type Client struct {
 	self    *Identity
 	app     string // id of the token's app; "": not known yet
 	members map[string]member
-	// unknownAt is when it was last logged that a user could not be looked up.
-	unknownAt time.Time
+
+	unknown rate.Sometimes // logs that a user could not be looked up
 
 	trying  sync.Mutex
 	tried   time.Time
@@ -89,6 +90,7 @@ func Connect(cfg Config) *Client {
 		people:  cfg.People,
 		log:     cfg.Log,
 		members: map[string]member{},
+		unknown: rate.Sometimes{Interval: unknownAgain},
 	}
 }
 

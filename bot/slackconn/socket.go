@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,11 +64,16 @@ type Socket struct {
 	cfg    SocketConfig
 	opener *rate.Limiter
 
-	mu      sync.Mutex
-	open    int    // links that can receive
-	once    bool   // there was a link
-	trouble string // why the last link could not be opened or kept
-	off     bool   // Slack said so of the app's Socket Mode
+	mu    sync.Mutex
+	state SocketState
+}
+
+// SocketState is how a Socket's links stand.
+type SocketState struct {
+	Open    int    // links that can receive
+	Once    bool   // there was a link
+	Trouble string // why the last link could not be opened or kept
+	Off     bool   // Slack said that the app's Socket Mode is switched off: then it delivers over HTTP
 }
 
 // NewSocket makes a Socket. It opens nothing.
@@ -110,7 +116,7 @@ func (s *Socket) keep(ctx context.Context, most int) error {
 			if refused.IsZero() {
 				refused = time.Now()
 			}
-			if s.cfg.Alone && !s.opened() && time.Since(refused) >= refusedFor {
+			if s.cfg.Alone && !s.State().Once && time.Since(refused) >= refusedFor {
 				return err
 			}
 			longest = refusedAgain
@@ -158,9 +164,8 @@ func (s *Socket) openLink(ctx context.Context, most int) (*link, error) {
 	l.id, l.max = id, most
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open++
-	s.once, s.trouble, s.off = true, "", false
-	s.cfg.Log.InfoContext(ctx, "socket mode link opened", "open", s.open)
+	s.state = SocketState{Open: s.state.Open + 1, Once: true}
+	s.cfg.Log.InfoContext(ctx, "socket mode link opened", "open", s.state.Open)
 	return l, nil
 }
 
@@ -173,7 +178,7 @@ func (s *Socket) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		t, said := ExplainAppToken(err)
 		switch {
-		case slices.Contains(refusals, ErrorName(err)):
+		case slices.Contains(strings.Fields(wrongToken), ErrorName(err)):
 			return nil, fmt.Errorf("%w: %s; %s", errRefused, t.Text, t.Fix)
 		case said:
 			return nil, fmt.Errorf("open link: %w; %s", err, t.Fix)
@@ -186,16 +191,13 @@ func (s *Socket) dial(ctx context.Context) (*link, error) {
 // errRefused marks an answer of Slack that a wrong token gets.
 var errRefused = errors.New("slack refuses the app-level token")
 
-// refusals are Slack's names of such answers.
-var refusals = []string{
-	"not_authed", "invalid_auth", "token_expired", "token_revoked", "not_allowed_token_type", "missing_scope", "account_inactive",
-	"user_removed_from_team", "team_disabled", "no_permission", "access_denied",
-}
+// wrongToken are Slack's names of such answers.
+const wrongToken = "not_authed invalid_auth token_expired token_revoked not_allowed_token_type missing_scope " +
+	"account_inactive user_removed_from_team team_disabled no_permission access_denied"
 
 // retryAfter is the wait that Slack asks for.
 func retryAfter(err error) time.Duration {
-	var limited *slack.RateLimitedError
-	if errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*slack.RateLimitedError](err); ok {
 		return min(limited.RetryAfter, longestWait)
 	}
 	return 0
@@ -238,14 +240,14 @@ func (s *Socket) dropSlot(ctx context.Context, id string) {
 
 // fail records why there is no link, and logs it when that is another reason than before.
 func (s *Socket) fail(err error) {
-	if open, before := s.State(); err.Error() != before {
-		s.cfg.Log.Warn("socket mode", "err", err, "open", open)
-	}
-	s.explain(err.Error())
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err.Error() != s.state.Trouble {
+		s.cfg.Log.Warn("socket mode", "err", err, "open", s.state.Open)
+	}
+	s.state.Trouble = err.Error()
 	if name := ErrorName(err); name != "" {
-		s.off = name == "socket_mode_not_enabled"
+		s.state.Off = name == "socket_mode_not_enabled"
 	}
 }
 
@@ -253,25 +255,12 @@ func (s *Socket) fail(err error) {
 func (s *Socket) explain(trouble string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trouble = trouble
+	s.state.Trouble = trouble
 }
 
-// Off reports whether Slack says that the app's Socket Mode is switched off: then it delivers over HTTP.
-func (s *Socket) Off() bool {
+// State is how the links stand.
+func (s *Socket) State() SocketState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.off
-}
-
-func (s *Socket) opened() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.once
-}
-
-// State is how many links can receive, and why the last one failed.
-func (s *Socket) State() (open int, trouble string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open, s.trouble
+	return s.state
 }

@@ -150,7 +150,7 @@ func (c *careless) undoPatch(ctx context.Context, patch apiclient.Rule) error {
 	if _, err := c.service.CreateRule(ctx, patch); err != nil {
 		return err
 	}
-	for rule, err := range c.service.Rules(ctx, apiclient.RuleFilter{}) {
+	for rule, err := range c.service.Rules(ctx, 0) {
 		if err != nil {
 			return err
 		}

@@ -42,9 +42,6 @@ const completeWord = "__complete"
 // anyFile is the answer that a file's name may follow.
 const anyFile = ":files"
 
-// choice is a word that may follow.
-type choice struct{ word, means string }
-
 // complete prints the choices for the last word, which may be empty or have begun.
 func (t terminal) complete(programs []*kong.Node, words []string) {
 	if len(words) == 0 {
@@ -52,165 +49,157 @@ func (t terminal) complete(programs []*kong.Node, words []string) {
 	}
 	last := words[len(words)-1]
 	for _, c := range choices(programs, words[:len(words)-1], last) {
-		if c.word == anyFile || strings.HasPrefix(c.word, last) {
-			fmt.Fprintf(t.out, "%s\t%s\n", c.word, c.means)
+		if c.Value == anyFile || strings.HasPrefix(c.Value, last) {
+			fmt.Fprintf(t.out, "%s\t%s\n", c.Value, c.Label)
 		}
 	}
 }
 
-// choices are what may follow the words before, of which some begin like the last.
-func choices(programs []*kong.Node, before []string, last string) []choice {
+// choices are what may follow the words before, of which some begin like the last. They come from descriptions alone:
+// no configuration is read and no one is asked, so that a key press costs nothing.
+func choices(programs []*kong.Node, before []string, last string) []call.Option {
 	if len(before) == 0 {
-		return slices.Concat(firstWords(programs), []choice{{"--help", "all commands in short"}, {"--version", ""}})
+		return append(firstWords(programs), offer("--help", "all commands in short"), offer("--version", ""))
 	}
-	if i := slices.IndexFunc(programs, func(n *kong.Node) bool { return n.Name == before[0] }); i >= 0 {
-		return programChoices(programs[i], before[1:], last)
-	}
-	if before[0] == "help" {
-		if len(before) > 1 {
-			return nil
+	first, before := before[0], before[1:]
+	p := named(programs, first)
+	cmd, err := call.LookUp(verb.All(), first)
+	switch {
+	case p != nil:
+		if len(before) > 0 && named(p.Children, before[0]) != nil {
+			p, before = named(p.Children, before[0]), before[1:]
 		}
-		return append(firstWords(programs), choice{"all", "each of the bot's commands in a line"})
-	}
-	cmd, err := call.LookUp(verb.All(), before[0])
-	if err != nil {
+		return lineChoices(programOptions(p), programWords(p), nil, before, last)
+	case first == "help" && len(before) == 0:
+		return append(firstWords(programs), offer("all", "each of the bot's commands in a line"))
+	case first == "help" || err != nil:
 		return nil
 	}
-	return lineChoices(cmd, before[1:], last)
+	options := options()
+	for _, flag := range cmd.Flags {
+		options = append(options, grammar.Option{Name: flag})
+	}
+	account := call.Arg{Name: "account", Help: "where more than one is configured"}
+	return lineChoices(options, nil, slices.Concat(cmd.Args, []call.Arg{account}), before, last)
+}
+
+func offer(word, means string) call.Option { return call.Option{Value: word, Label: means} }
+
+// named is the program of a name; nil: there is none.
+func named(programs []*kong.Node, name string) *kong.Node {
+	for _, p := range programs {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
 }
 
 // firstWords are the programs and the verbs.
-func firstWords(programs []*kong.Node) (all []choice) {
+func firstWords(programs []*kong.Node) (all []call.Option) {
 	for _, p := range programs {
-		all = append(all, choice{p.Name, p.Help})
+		all = append(all, offer(p.Name, p.Help))
 	}
 	for _, cmd := range verb.All() {
-		all = append(all, choice{cmd.Name, cmd.Summary})
+		all = append(all, offer(cmd.Name, cmd.Summary))
 	}
 	return all
 }
 
-// programChoices are what may follow a program's name.
-func programChoices(program *kong.Node, before []string, last string) []choice {
-	options := append(kongOptions(program.Flags), grammar.Option{Name: optHelp, Help: "explain the program"})
-	objects := 0
-	for i, word := range before {
-		if strings.HasPrefix(word, "-") || i > 0 && takesValue(options, before[i-1]) {
-			continue
-		}
-		if sub := slices.IndexFunc(program.Children, func(n *kong.Node) bool { return n.Name == word }); sub >= 0 {
-			return programChoices(program.Children[sub], before[i+1:], last)
-		}
-		objects++
-	}
-	if values, ok := optionChoices(options, before, last); ok {
-		return values
-	}
-	var all []choice
-	for _, sub := range program.Children {
-		all = append(all, choice{sub.Name, sub.Help})
-	}
-	if objects >= len(program.Positional) {
-		return all
-	}
-	for _, value := range program.Positional[objects].EnumSlice() {
-		if value != "" { // so it is of an argument that takes any word
-			all = append(all, choice{value, ""})
-		}
-	}
-	if strings.EqualFold(program.Positional[objects].Name, fileValue) {
-		all = append(all, choice{anyFile, ""})
-	}
-	return all
-}
-
-// fileValue is how the descriptions of options write the name of a file.
-const fileValue = "FILE"
-
-// kongOptions are a program's options in the words of the grammar.
-func kongOptions(flags []*kong.Flag) (options []grammar.Option) {
-	for _, f := range flags {
+// programOptions are a program's options in the words of the grammar.
+func programOptions(p *kong.Node) (options []grammar.Option) {
+	for _, f := range p.Flags {
 		o := grammar.Option{Name: f.Name, Help: f.Help}
 		if !f.IsBool() {
 			o.Value = cmp.Or(f.PlaceHolder, strings.ToUpper(f.Name))
 		}
 		options = append(options, o)
 	}
-	return options
+	return append(options, grammar.Option{Name: optHelp, Help: "explain the program"})
 }
 
-// takesValue reports whether a word is an option whose value is the next word.
-func takesValue(options []grammar.Option, word string) bool {
-	return slices.ContainsFunc(options, func(o grammar.Option) bool { return o.Value != "" && word == "--"+o.Name })
-}
-
-// optionChoices are the choices where the last word is an option or an option's value; ok is false where it is neither.
-func optionChoices(options []grammar.Option, before []string, last string) (all []choice, ok bool) {
-	asked := ""
-	if name, _, joined := strings.Cut(last, "="); joined && takesValue(options, name) {
-		asked = name
-	} else if len(before) > 0 && takesValue(options, before[len(before)-1]) {
-		asked = before[len(before)-1]
+// programWords are what a program's first word may be.
+func programWords(p *kong.Node) (words []call.Option) {
+	for _, sub := range p.Children {
+		words = append(words, offer(sub.Name, sub.Help))
 	}
-	for _, o := range options {
-		switch {
-		case asked == "":
-			all = append(all, choice{"--" + o.Name, o.Help})
-		case asked == "--"+o.Name && o.Value == fileValue:
-			all = append(all, choice{anyFile, ""})
+	for _, arg := range p.Positional {
+		if strings.EqualFold(arg.Name, fileValue) {
+			return []call.Option{offer(anyFile, "")}
+		}
+		for _, value := range arg.EnumSlice() {
+			words = append(words, offer(value, ""))
 		}
 	}
-	return all, asked != "" || strings.HasPrefix(last, "-")
+	return words
 }
 
-// lineChoices are what may follow a verb. They come from its description alone: no configuration is read and no one is
-// asked, so that a key press costs nothing.
-func lineChoices(cmd *call.Command, before []string, last string) []choice {
-	options := options()
-	for _, flag := range cmd.Flags {
-		options = append(options, grammar.Option{Name: flag})
+// fileValue is how the descriptions of options write the name of a file.
+const fileValue = "FILE"
+
+// valueOf is how the value is called that an option takes; "": it takes none, or the word is no option.
+func valueOf(options []grammar.Option, word string) string {
+	for _, o := range options {
+		if word == "--"+o.Name {
+			return o.Value
+		}
 	}
-	if values, ok := optionChoices(options, before, last); ok {
-		return values
-	}
-	objects, given := 0, map[string]bool{}
-	for i, word := range before {
+	return ""
+}
+
+// lineChoices are what may follow a program, whose first word may be one of these, or a verb with these arguments.
+func lineChoices(options []grammar.Option, words []call.Option, args []call.Arg, before []string, last string) (all []call.Option) {
+	previous, objects, given := "", 0, map[string]bool{}
+	for _, word := range before {
 		key, _, isKey := strings.Cut(word, "=")
 		switch {
-		case strings.HasPrefix(word, "-") || i > 0 && takesValue(options, before[i-1]):
+		case strings.HasPrefix(word, "-") || valueOf(options, previous) != "":
 		case isKey:
 			given[key] = true
 		default:
 			objects++
 		}
+		previous = word
 	}
-	var all []choice
-	for _, arg := range cmd.Args {
+	if name, _, joined := strings.Cut(last, "="); joined && valueOf(options, name) != "" {
+		previous = name
+	}
+	switch value := valueOf(options, previous); {
+	case value == fileValue:
+		return []call.Option{offer(anyFile, "")}
+	case value != "":
+		return nil
+	case strings.HasPrefix(last, "-"):
+		for _, o := range options {
+			all = append(all, offer("--"+o.Name, o.Help))
+		}
+		return all
+	case objects == 0:
+		all = words
+	}
+	for _, arg := range args {
 		switch {
-		case !arg.Object && strings.HasPrefix(last, arg.Name+"="):
-			return valueChoices(arg, arg.Name+"=")
-		case !arg.Object && !given[arg.Name]:
-			all = append(all, choice{arg.Name + "=", arg.Help})
-		case arg.Object && (objects == 0 || arg.Many):
-			all = append(all, valueChoices(arg, "")...)
-		}
-		if arg.Object {
+		case arg.Object:
+			if objects == 0 || arg.Many {
+				all = append(all, valueChoices(arg, "")...)
+			}
 			objects--
+		case strings.HasPrefix(last, arg.Name+"="):
+			return valueChoices(arg, arg.Name+"=")
+		case !given[arg.Name]:
+			all = append(all, offer(arg.Name+"=", arg.Help))
 		}
-	}
-	if !given["account"] {
-		all = append(all, choice{"account=", "where more than one is configured"})
 	}
 	return all
 }
 
 // valueChoices are the values that an argument's form offers before an account is known.
-func valueChoices(arg call.Arg, prefix string) (all []choice) {
+func valueChoices(arg call.Arg, prefix string) (all []call.Option) {
 	if arg.Options == nil {
 		return nil
 	}
-	for _, o := range arg.Options(&call.Call{Facts: &call.Facts{}, Policy: policy.Policy{Policy: config.DefaultPolicy()}}) {
-		all = append(all, choice{prefix + o.Value, o.Label})
+	for _, o := range arg.Options(&call.Call{Facts: &call.Facts{}, Policy: policy.Policy{Policy: config.Default[config.Policy]()}}) {
+		all = append(all, offer(prefix+o.Value, o.Label))
 	}
 	return all
 }

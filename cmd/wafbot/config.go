@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/wafbot/wafbot/internal/config"
@@ -23,11 +24,7 @@ func (c *configCheckCmd) Run(t *terminal) error {
 	if err != nil {
 		return err
 	}
-	name := cfg.File()
-	if name == "" {
-		name = "environment"
-	}
-	fmt.Fprintf(t.out, "%s: right, accounts: %d\n", name, len(cfg.Accounts))
+	fmt.Fprintf(t.out, "%s: right, accounts: %d\n", cmp.Or(cfg.File(), "environment"), len(cfg.Accounts))
 	return nil
 }
 

@@ -42,14 +42,13 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 	if err != nil {
 		return fmt.Errorf("listen for the bot: %w", err)
 	}
+	defer l.Close()
 	world, err := sandbox.New(sandbox.Config{Listen: onLoopback(d.Listen), Deliver: "http://" + l.Addr().String(), Speed: d.Speed, Seed: d.Seed})
 	if err != nil {
-		l.Close()
 		return withFreePort(err)
 	}
 	cfg, err := demoConfig(world)
 	if err != nil {
-		l.Close()
 		return err
 	}
 	cfg.Runbooks = map[string]string{"*": world.URL() + "/runbook.html"}
@@ -149,7 +148,7 @@ const leastWait = 30 * time.Second
 func play(a *config.Account, world *sandbox.World, speed float64) {
 	a.OngoingFor = min(a.OngoingFor, max(leastWait, time.Duration(float64(a.OngoingFor)/speed)))
 	a.ConsoleURL = world.URL() + "/#side=service&account=" + a.Name
-	loud := config.NewRoute()
+	loud := config.Default[config.Route]()
 	loud.Mention = world.Slack.UserGroups()[0].ID
 	incident, through := loud, loud
 	incident.Match.Kind, through.Match.Status = config.OneOrMore{"incident"}, config.OneOrMore{"not_blocked"}

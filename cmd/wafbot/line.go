@@ -75,7 +75,7 @@ func runLine(ctx context.Context, t terminal) int {
 	if err != nil {
 		return t.refuse(o, err)
 	}
-	defer a.store.Close()
+	defer a.Close()
 	if a.runner.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}
@@ -86,21 +86,15 @@ func runLine(ctx context.Context, t terminal) int {
 	return code
 }
 
-// do runs a line, after asking for confirmation where the line needs it.
+// do runs a line, after asking for confirmation where the line needs it: first it shows what would be done.
 func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
-	if !inv.Yes && a.runner.Confirms(inv.Line) {
-		if code, ok := t.ask(ctx, a, o, inv); !ok {
-			return code
-		}
-		inv.Anyway = true
-	}
+	inv.Ask = !inv.Yes && a.runner.Confirms(inv.Line)
 	res, err := carryOut(ctx, a, inv)
-	if errors.Is(err, refusal.ErrAsk) && !inv.Anyway { // of a line that changes the store alone, or in spite of -y
-		code, ok := t.confirm(ctx, o, err, inv.Yes)
-		if !ok {
+	if errors.Is(err, refusal.ErrAsk) { // also of a line that changes the store alone, or in spite of -y
+		if code, ok := t.confirm(ctx, o, err, inv.Yes); !ok {
 			return code
 		}
-		inv.Anyway = true
+		inv.Ask, inv.Anyway = false, true
 		res, err = carryOut(ctx, a, inv)
 	}
 	if err != nil {
@@ -112,7 +106,7 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 // carryOut runs a line, unless it changes something and can't hear whether changes are switched off: since it was asked
 // about they may have been.
 func carryOut(ctx context.Context, a *app, inv call.Invocation) (call.Result, error) {
-	if err := a.store.Replicas.Hear(ctx); err != nil && a.runner.Changes(inv.Line) {
+	if err := a.Replicas.Hear(ctx); err != nil && a.runner.Changes(inv.Line) {
 		return call.Result{}, refusal.Away(err)
 	}
 	res, err := a.runner.Do(ctx, inv)
@@ -143,33 +137,32 @@ func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
 	if err != nil {
 		return nil, misused{err}
 	}
-	for _, t := range a.tenants {
-		t.poller = nil // nothing is polled from here
-	}
-	_ = a.store.Replicas.Hear(ctx) // for its clock; where Redis is away, the line itself is refused
+	_ = a.Replicas.Hear(ctx) // for its clock; where Redis is away, the line itself is refused
 	return a, nil
 }
 
-// targets are the words of a file, each with the number of its line.
+// targets are the words of a file, and the number of the line where each stands first.
 type targets struct {
 	file  string
 	words []string
-	lines []int
+	lines map[string]int
 }
 
 // readTargets reads a file with targets: words, and comments from # to the end of a line.
 func readTargets(file string) (targets, error) {
-	t := targets{file: file}
-	text, err := os.ReadFile(file)
+	t := targets{file: file, lines: map[string]int{}}
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return t, misused{fmt.Errorf("read targets: %w", err)}
 	}
 	n := 0
-	for row := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) {
+	for row := range strings.Lines(strings.TrimPrefix(string(content), "\ufeff")) {
 		n++
 		row, _, _ = strings.Cut(row, "#")
 		for word := range strings.FieldsSeq(row) {
-			t.words, t.lines = append(t.words, word), append(t.lines, n)
+			t.words = append(t.words, word)
+			said := text.Sanitize(word, len(word))
+			t.lines[said] = cmp.Or(t.lines[said], n)
 		}
 	}
 	if len(t.words) == 0 {
@@ -182,14 +175,10 @@ func readTargets(file string) (targets, error) {
 // what it is about.
 func (t targets) place(words text.Text) string {
 	about := slices.IndexFunc(words, func(s text.Span) bool { return s.Kind == text.KindCode })
-	if about < 0 {
+	if about < 0 || t.lines[words[about].Text] == 0 {
 		return ""
 	}
-	i := slices.IndexFunc(t.words, func(word string) bool { return text.Sanitize(word, len(word)) == words[about].Text })
-	if i < 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d: ", t.file, t.lines[i])
+	return fmt.Sprintf("%s:%d: ", t.file, t.lines[words[about].Text])
 }
 
 // osActor is the user of the operating system, by name or else by number. The environment isn't asked: anyone can set
@@ -259,7 +248,7 @@ var outcomes = []struct {
 // refuse prints why something was not done.
 func (t terminal) refuse(o lineOptions, err error) int {
 	for _, known := range outcomes {
-		if refused := (*refusal.Refusal)(nil); errors.Is(err, known.kind) && errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*refusal.Refusal](err); ok && errors.Is(err, known.kind) {
 			words := o.targets.place(refused.Text) + refused.Text.In(o.zone)
 			if refused.Next != nil {
 				words += "\n" + refused.Next.In(o.zone)

@@ -162,7 +162,7 @@ func TestTheServicesClockIsAnotherOne(t *testing.T) {
 func TestAFaultAtTheTerminal(t *testing.T) {
 	t.Parallel()
 	log := newJournal()
-	a := app{log: logAs(log, config.Log{})}
+	a := app{botOptions: botOptions{log: logAs(log, config.Log{})}}
 	err := a.forPeople(t.Context(), call.Invocation{ID: "one"}, io.ErrUnexpectedEOF)
 	require.ErrorContains(t, err, "Failed: something went wrong inside wafbot. Its log says what, under the reference")
 	require.Empty(t, human.Inside(err.Error()))

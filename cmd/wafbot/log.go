@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
@@ -14,20 +18,16 @@ import (
 // maxLogged is how much of one value a line of the log shows, in characters: an attacker's path may have 100,000, and journald cuts lines of 48 kB.
 const maxLogged = 1_000
 
-// newLog is the program's log, one line an event. Values are sanitized and cut: strangers wrote some of them.
-func newLog(out io.Writer, level slog.Level, format string) *slog.Logger {
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logged}
-	if format == config.LogJSON {
-		return slog.New(ofRequest{slog.NewJSONHandler(out, options)})
-	}
-	return slog.New(ofRequest{slog.NewTextHandler(out, options)})
-}
-
-// logAs is the program's log as the configuration wants it.
+// logAs is the program's log as the configuration wants it, one line an event. Values are sanitized and cut: strangers
+// wrote some of them.
 func logAs(out io.Writer, cfg config.Log) *slog.Logger {
 	level := slog.LevelInfo
 	_ = level.UnmarshalText([]byte(cfg.Level)) // which was checked
-	return newLog(out, level, cfg.Format)
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logged}
+	if cfg.Format == config.LogJSON {
+		return slog.New(ofRequest{slog.NewJSONHandler(out, options)})
+	}
+	return slog.New(ofRequest{slog.NewTextHandler(out, options)})
 }
 
 // ofRequest names the request that a line is logged for.
@@ -51,12 +51,21 @@ func (h ofRequest) WithGroup(name string) slog.Handler { return ofRequest{h.Hand
 
 func logged(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
-	case string:
-		a.Value = slog.StringValue(text.Sanitize(v, maxLogged))
-	case error:
-		a.Value = slog.StringValue(text.Sanitize(v.Error(), maxLogged))
-	case []string:
+	case string, error, []string:
 		a.Value = slog.StringValue(text.Sanitize(fmt.Sprint(v), maxLogged))
 	}
 	return a
+}
+
+// boundMemory has garbage collected in time for the limit of the container (its cgroup), of which a tenth is left for what isn't Go's. Otherwise the heap grows
+// to twice of what is live, and the kernel kills wafbot for garbage. GOMEMLIMIT in the environment wins.
+func boundMemory(log *slog.Logger) {
+	limit, err := memlimit.Set()
+	switch {
+	case errors.Is(err, memlimit.ErrCgroupsNotSupported), errors.Is(err, memlimit.ErrNoCgroup):
+	case err != nil:
+		log.Warn("memory limit of the container can't be read: set GOMEMLIMIT to nine tenths of it", "err", err)
+	case limit < math.MaxInt64:
+		log.Info("memory is limited", "bytes", limit)
+	}
 }

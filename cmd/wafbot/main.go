@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
+	"github.com/wafbot/wafbot/internal/version"
 )
 
 // The exit codes of the contract.
@@ -111,9 +111,6 @@ func run(ctx context.Context, t terminal) int {
 		return t.fail(misused{err})
 	}
 	programs := parser.Model.Children
-	isProgram := func(word string) bool {
-		return slices.ContainsFunc(programs, func(n *kong.Node) bool { return n.Name == word })
-	}
 	if len(t.args) == 0 {
 		fmt.Fprint(t.err, usage(programs))
 		return exitUsage
@@ -122,19 +119,17 @@ func run(ctx context.Context, t terminal) int {
 	case first == "-h" || first == "--help":
 		fmt.Fprint(t.out, usage(programs))
 		return exitDone
-	case first == "--version":
-		t.args = []string{"version"}
-		return runProgram(ctx, parser, t)
 	case first == completeWord:
 		t.complete(programs, t.args[1:])
 		return exitDone
-	case first == "help" && len(t.args) == 2 && isProgram(t.args[1]):
+	case first == "--version":
+		t.args = []string{"version"}
+	case first == "help" && len(t.args) == 2 && named(programs, t.args[1]) != nil:
 		t.args = []string{t.args[1], "--help"}
-		return runProgram(ctx, parser, t)
-	case isProgram(first):
-		return runProgram(ctx, parser, t)
+	case named(programs, first) == nil:
+		return runLine(ctx, t)
 	}
-	return runLine(ctx, t)
+	return runProgram(ctx, parser, t)
 }
 
 // usage lists the programs, the grammar's lines and their options.
@@ -212,7 +207,7 @@ func (t terminal) say(words string) {
 
 // fail prints an error and returns its exit code.
 func (t terminal) fail(err error) int {
-	if bad := (*config.Error)(nil); errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*config.Error](err); ok {
 		t.say(bad.Error()) // lines that begin with their file, as editors want them
 		return exitUsage
 	}
@@ -229,4 +224,13 @@ func onLoopback(listen string) string {
 		return net.JoinHostPort("127.0.0.1", port)
 	}
 	return listen
+}
+
+// versionCmd prints which build this is.
+type versionCmd struct{}
+
+// Run prints it in one line.
+func (*versionCmd) Run(t *terminal) error {
+	_, err := fmt.Fprintln(t.out, version.Get())
+	return err
 }

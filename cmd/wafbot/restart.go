@@ -83,8 +83,7 @@ func (r *restarts) ready(ctx context.Context, a *app) bool {
 			return true
 		}
 		if r.failed.Load() {
-			var bad *config.Error
-			if errors.As(err, &bad) {
+			if bad, ok := errors.AsType[*config.Error](err); ok {
 				for _, p := range bad.Problems {
 					a.log.Error("configuration is wrong", "at", p.At.String(), "key", cmp.Or(p.Variable, p.Key), "what", p.Text)
 				}
@@ -118,7 +117,7 @@ func (r *restarts) try(ctx context.Context, a *app) error {
 	if err != nil {
 		return misused{err}
 	}
-	defer next.store.Close()
+	defer next.Close()
 	if cfg.Listen != a.cfg.Listen {
 		l, err := net.Listen("tcp", cfg.Listen)
 		if err != nil {
@@ -130,7 +129,7 @@ func (r *restarts) try(ctx context.Context, a *app) error {
 		return err
 	}
 	token := rand.Text()
-	may, err := a.store.Replicas.BeginRestart(ctx, token)
+	may, err := a.Replicas.BeginRestart(ctx, token)
 	switch {
 	case err != nil:
 		return err
@@ -164,7 +163,7 @@ func checkGone(ctx context.Context, before, next *app) error {
 		if next.tenants[name] != nil {
 			continue
 		}
-		open, err := before.store.Replicas.Open(ctx, name)
+		open, err := before.Replicas.Open(ctx, name)
 		if err != nil {
 			return fmt.Errorf("account %s was taken out; read what is open on it: %w", name, err)
 		}
@@ -183,12 +182,12 @@ func (r *restarts) over(ctx context.Context, a *app) {
 		return
 	}
 	for a.cfg.Slack.AppToken != "" && !a.server.Linked() {
-		_ = a.store.Replicas.KeepRestart(ctx, r.handed.lock) // else the next time
+		_ = a.Replicas.KeepRestart(ctx, r.handed.lock) // else the next time
 		if delay.Sleep(ctx, linkedEvery) != nil {
 			return
 		}
 	}
-	if err := a.store.Replicas.EndRestart(ctx, r.handed.lock); err != nil {
+	if err := a.Replicas.EndRestart(ctx, r.handed.lock); err != nil {
 		a.log.Warn("other replicas wait some seconds before they restart", "err", err)
 	}
 }

@@ -77,7 +77,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	if err != nil {
 		return misused{err}
 	}
-	defer a.store.Close()
+	defer a.Close()
 	if err := a.hear(ctx); err != nil {
 		return err
 	}
@@ -114,25 +114,22 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		answers = restartAnswers
 		return errRestart
 	})
-	again := func(in context.Context, what string, do func(context.Context) error) {
-		g.Go(func() error {
-			return unlessStopped(in, delay.Again(in, a.log, what, func() error { return do(in) }))
-		})
-	}
-	watch := func(what string, do func(context.Context)) {
-		again(ctx, what, func(ctx context.Context) error { do(ctx); return nil })
-	}
-	again(p.living, "counts", a.runner.Run)
-	watch("scopes", a.slack.LogMissingScopes)
-	watch("the app", a.slack.FindApp)
-	watch("clocks", a.watchClocks)
-	watch("accounts", a.lookout.watchAccounts)
-	again(p.living, "beats", func(ctx context.Context) error {
-		return a.explain(ctx, a.store.Replicas.Beat(ctx))
+	a.again(g, p.living, "counts", a.runner.Run)
+	a.watch(g, ctx, "scopes", a.slack.LogMissingScopes)
+	a.watch(g, ctx, "the app", a.slack.FindApp)
+	a.watch(g, ctx, "clocks", a.watchClocks)
+	a.watch(g, ctx, "accounts", a.watchAccounts)
+	a.again(g, p.living, "beats", func(ctx context.Context) error {
+		return a.explain(ctx, a.Replicas.Beat(ctx))
+	})
+	var sharing errgroup.Group
+	a.again(&sharing, p.more, "requests", func(more context.Context) error { return a.server.Work(p.held, more) })
+	a.again(&sharing, p.more, "shares", func(more context.Context) error {
+		return a.Replicas.Share(p.held, more, a.names(), a.own)
 	})
 	g.Go(func() error {
 		defer close(shared)
-		return a.share(p)
+		return sharing.Wait()
 	})
 	g.Go(func() error {
 		<-shared
@@ -141,6 +138,18 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		return nil
 	})
 	return g.Wait()
+}
+
+// again runs a part of the bot until its context ends, and begins it again when it panics.
+func (a *app) again(g *errgroup.Group, ctx context.Context, what string, do func(context.Context) error) {
+	g.Go(func() error {
+		return unlessStopped(ctx, delay.Again(ctx, a.log, what, func() error { return do(ctx) }))
+	})
+}
+
+// watch is again for what doesn't fail.
+func (a *app) watch(g *errgroup.Group, ctx context.Context, what string, do func(context.Context)) {
+	a.again(g, ctx, what, func(ctx context.Context) error { do(ctx); return nil })
 }
 
 // drain waits for answers that are still being looked up, for at most as long as the limit.
@@ -170,17 +179,6 @@ func (p *phases) begin(limit time.Duration) {
 	p.stop()
 	drop := time.AfterFunc(limit, p.drop)
 	context.AfterFunc(p.living, func() { drop.Stop() })
-}
-
-// share carries out changes and owns accounts, each shared among all replicas.
-func (a *app) share(p *phases) error {
-	g := errgroup.Group{}
-	again := func(what string, do func() error) {
-		g.Go(func() error { return unlessStopped(p.more, delay.Again(p.more, a.log, what, do)) })
-	}
-	again("requests", func() error { return a.server.Work(p.held, p.more) })
-	again("shares", func() error { return a.store.Replicas.Share(p.held, p.more, a.names(), a.own) })
-	return g.Wait()
 }
 
 // unlessStopped is the error, or nil if it is due to a stop.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"sync"
 	"testing"
@@ -40,7 +39,7 @@ func (w *world) another() other {
 	both.Go(func() {
 		_ = s.Inbox.Work(ctx, func(p *store.Piece) {
 			o.took <- string(p.Work())
-			newLog(w.journal, slog.LevelInfo, config.LogText).Info("another replica takes work") // which wakes the story that waits for it
+			logAs(w.journal, config.Log{}).Info("another replica takes work") // which wakes the story that waits for it
 		})
 	})
 	o.die = sync.OnceFunc(func() {

@@ -5,10 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
@@ -31,24 +34,22 @@ import (
 
 // app is the bot put together from its configuration: the only place where its parts meet.
 type app struct {
+	*store.Store
+	botOptions
+
 	cfg      *config.Config
-	settle   time.Duration
-	log      *slog.Logger
-	clocks   *clock.Clocks
-	store    *store.Store
-	http     *http.Client // asks the service for all accounts
-	starts   *starts
+	http     *http.Client        // asks the service for all accounts
+	pace     *rate.Limiter       // of taking accounts up
+	starts   *semaphore.Weighted // how many more are taken up at a time
 	sources  *config.SourceFiles // of all accounts
 	setup    call.Setup
 	slack    *slackconn.Client
 	runner   *commands.Runner
 	notifier *notify.Notifier
 	server   *bot.Server
-	tenants  map[string]*tenant // by account
-	lookout  *lookout
-	restarts *restarts // nil: it isn't restarted
+	tenants  map[string]*tenant                         // by account
+	left     atomic.Pointer[map[string][]record.Change] // what nothing ends, by account that isn't in the configuration; nil: it isn't known
 	metrics  *metrics.Metrics
-	auditOut *lineWriter
 
 	redisSaid string // why Redis can't be used, as it was logged last
 }
@@ -59,7 +60,7 @@ type tenant struct {
 
 	guards   policy.Policy // its policy as it holds now
 	api      *apiclient.Client
-	poller   *poller.Poller // nil at a terminal: nothing is polled from there
+	poller   *poller.Poller // at a terminal it doesn't run
 	efficacy *efficacy.Watch
 	sources  *config.SourceFiles     // its own, beside those of all accounts
 	pagers   map[string]*pager.Pager // by route
@@ -68,73 +69,62 @@ type tenant struct {
 
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
-	log := o.log
+	o.settle, o.clocks = cmp.Or(o.settle, settleFor), cmp.Or(o.clocks, clock.New())
 	a := &app{
-		cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(),
-		starts: newStarts(), tenants: map[string]*tenant{}, auditOut: o.audit, metrics: metrics.New(), restarts: o.restarts,
+		botOptions: o, cfg: cfg, http: apiclient.NewHTTP(), metrics: metrics.New(), tenants: map[string]*tenant{},
+		pace: rate.NewLimiter(startsPerSecond, 1), starts: semaphore.NewWeighted(startsAtATime),
 	}
-	stored := storeConfig(cfg, a.clocks)
-	stored.Away, stored.Damaged = a.redisAway, a.redisDamaged
 	var err error
-	if a.store, err = store.Open(stored); err != nil {
+	a.Store, err = store.Open(store.Config{
+		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas,
+		Clocks: a.clocks, Off: cfg.Policy.Changes == config.ChangesOff, Away: a.redisAway,
+		Damaged: func(names []string) { // once
+			a.log.Error("redis held what can't be read: it is set aside, and the rest goes on", "keys", names)
+		},
+	})
+	if err != nil {
 		return nil, err
 	}
-	a.sources = config.NewSourceFiles(cfg.Sources, log)
-	a.setup = call.Setup{Zone: cfg.Timezone, Off: a.store.Replicas.Off, StoreAway: a.store.Replicas.Away, Sources: func(account string) []config.Source {
+	a.sources = config.NewSourceFiles(cfg.Sources, a.log)
+	a.setup = call.Setup{Zone: cfg.Timezone, Off: a.Replicas.Off, StoreAway: a.Replicas.Away, Sources: func(account string) []config.Source {
 		return append(a.sources.Now(), a.tenants[account].sources.Now()...)
 	}}
 	s := cfg.Slack
 	a.slack = slackconn.Connect(slackconn.Config{
-		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.store.People, Calls: a.metrics.SlackCalls, Log: log,
+		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.People, Calls: a.metrics.SlackCalls, Log: a.log,
 	})
 	for i := range cfg.Accounts {
-		t, err := a.tenant(i, o.speed)
+		t, err := a.tenant(i)
 		if err != nil {
 			return nil, err
 		}
 		a.tenants[t.Name] = t
 		a.setup.Accounts = append(a.setup.Accounts, t.Account)
 	}
-	a.lookout = &lookout{replicas: a.store.Replicas, names: a.names(), log: log}
 	a.open()
 	return a, nil
 }
 
-func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
-	return store.Config{
-		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas,
-		Clocks: clocks, Off: cfg.Policy.Changes == config.ChangesOff,
-	}
-}
-
 // tenant puts together what works for the configuration's i-th account.
-func (a *app) tenant(i int, speed float64) (*tenant, error) {
+func (a *app) tenant(i int) (*tenant, error) {
 	cfg := a.cfg.Accounts[i]
 	cfg.Policy = a.cfg.PolicyOf(i)
 	service := a.clocks.Service(cfg.Name)
 	api, err := apiclient.New(apiclient.Config{
 		BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID,
-		HTTP: a.http, Clock: service, Log: a.log.With("account", cfg.Name),
+		HTTP: a.http, Note: service.Note, Log: a.log.With("account", cfg.Name),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	t := &tenant{Account: &cfg, guards: a.setup.PolicyOf(&cfg), api: api, sources: config.NewSourceFiles(cfg.Sources, a.log)}
-	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, speed)
+	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.Ledger, a.Triage}, a.speed)
 	t.poller = poller.New(poller.Config{
-		Account: t.Account, Zone: a.cfg.Timezone, API: api, Clock: service, Store: a.store.Attacks, Notifier: a,
+		Account: t.Account, Zone: a.cfg.Timezone, API: api, Clock: service, Store: a.Attacks, Notifier: a,
 		Preferences: a, Judge: t.efficacy.Judge, Polls: a.metrics.Polls.WithLabelValues(t.Name), Log: a.log,
 	})
 	t.pagers, err = t.Pagers()
 	return t, err
-}
-
-// posted is the account as its messages need it.
-func (t *tenant) posted() notify.Account {
-	return notify.Account{
-		Account: t.Account, Guards: t.guards, Settings: t.poller.Settings, Health: t.poller.Health,
-		Page: func(ctx context.Context, page record.Page) error { return t.paging.Test(ctx, page) },
-	}
 }
 
 // Notify passes events on to the notifier, which is put together after the pollers and the commands.
@@ -150,19 +140,17 @@ const healthTimeout = time.Second
 
 // Health is how polling goes in this process, else as the account's owner has saved it.
 func (a *app) Health(account string) (call.PollHealth, bool) {
-	said := call.PollHealth{Link: a.server.Trouble()}
-	if p := a.tenants[account].poller; p != nil {
-		if h := p.Health(); h.Known() {
-			said.LastGood, said.Failing, said.Since, said.Capped, said.TooLong = h.LastGood, h.Failing, h.Since, h.Capped, h.TooLong
-			return said, true
-		}
+	h, link := a.tenants[account].poller.Health(), a.server.Trouble()
+	if h.Known() {
+		return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, TooLong: h.TooLong, Link: link}, true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	last, err := a.store.Attacks.LastPoll(ctx, account)
-	said.LastGood, said.Failing, said.Since = last.LastGood, last.Outage.Why, last.Outage.From
-	said.Capped, said.TooLong = last.Cap.Says(), last.Cap.TooLong
-	return said, err == nil && !last.LastGood.IsZero()
+	last, err := a.Attacks.LastPoll(ctx, account)
+	return call.PollHealth{
+		LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From,
+		Capped: last.Cap.Says(), TooLong: last.Cap.TooLong, Link: link,
+	}, err == nil && !last.LastGood.IsZero()
 }
 
 // redisAway logs once that Redis can't be used, and why, and once that it can again.
@@ -174,11 +162,6 @@ func (a *app) redisAway(err error) {
 		a.redisSaid = says
 		a.log.Error("redis "+says+": until it works again nothing is posted and nothing is changed", "err", err)
 	}
-}
-
-// redisDamaged logs what can't be read, once.
-func (a *app) redisDamaged(names []string) {
-	a.log.Error("redis held what can't be read: it is set aside, and the rest goes on", "keys", names)
 }
 
 // lineWriter keeps lines of concurrent writers whole.

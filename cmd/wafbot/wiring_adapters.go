@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
@@ -15,7 +16,7 @@ import (
 
 // Muted implements poller.Preferences: the account's mutes, and sources that shall give no cards.
 func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack) bool, error) {
-	all, err := a.store.Triage.OwnedMutes(ctx, account)
+	all, err := a.Triage.OwnedMutes(ctx, account)
 	now := a.clocks.ServiceNow(account)
 	return func(attack apiclient.Attack) bool {
 		_, muted := policy.Muted(all, attack, now)
@@ -37,45 +38,40 @@ func (a *app) brokenSources() map[string]string {
 
 // Routing reads what is stored of an attack's routing. After an error the answer holds what was read before it.
 func (a *app) Routing(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
-	state, err := a.routed(ctx, account, record.AttackID(account, attack.ID))
-	return routing.Explain(a.tenants[account].Account, a.cfg.Timezone, attack, state, a.clocks.ServiceNow(account)), err
-}
-
-func (a *app) routed(ctx context.Context, account, id string) (s routing.State, err error) {
-	if s.Attack, _, err = a.store.Attacks.AttackState(ctx, account, id); err != nil {
-		return s, err
+	id := record.AttackID(account, attack.ID)
+	var s routing.State
+	var err error
+	s.Attack, _, err = a.Attacks.AttackState(ctx, account, id)
+	if err == nil {
+		s.Page, err = a.Pages.Page(ctx, account, id)
 	}
-	if s.Page, err = a.store.Pages.Page(ctx, account, id); err != nil {
-		return s, err
+	if err == nil {
+		s.Card, _, err = a.Cards.Card(ctx, account, id)
 	}
-	s.Card, _, err = a.store.Cards.Card(ctx, account, id)
-	return s, err
+	return routing.Explain(a.tenants[account].Account, a.cfg.Timezone, attack, s, a.clocks.ServiceNow(account)), err
 }
 
 // StillTrying is for commands.Config: only the poller of an account that this replica owns knows which attacks go
 // on.
 func (a *app) StillTrying(account string, addresses []netip.Addr) bool {
-	p := a.tenants[account].poller
-	return p != nil && p.StillTrying(addresses)
+	return a.tenants[account].poller.StillTrying(addresses)
 }
 
 // GoesOn is for commands.Config, likewise.
 func (a *app) GoesOn(account, attack string) bool {
-	p := a.tenants[account].poller
-	return p != nil && p.GoesOn(func(attackid string) bool { return record.AttackID(account, attackid) == attack })
+	return a.tenants[account].poller.GoesOn(func(attackid string) bool { return record.AttackID(account, attackid) == attack })
 }
 
 // Changed is for commands.Config.
 func (a *app) Changed(account string) {
-	if t := a.tenants[account]; t.poller != nil {
-		t.poller.RefreshSettings()
-		t.efficacy.Refresh()
-	}
+	t := a.tenants[account]
+	t.poller.RefreshSettings()
+	t.efficacy.Refresh()
 }
 
 // CardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
 func (a *app) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
-	places, err := a.store.Cards.CardsOf(ctx, account, attacks)
+	places, err := a.Cards.CardsOf(ctx, account, attacks)
 	if err != nil {
 		return nil
 	}
@@ -108,4 +104,24 @@ func (i inbox) Ping(ctx context.Context) error { return i.store.Ping(ctx) }
 // Work implements bot.Inbox.
 func (i inbox) Work(ctx context.Context, handle func(bot.Piece)) error {
 	return i.Inbox.Work(ctx, func(p *store.Piece) { handle(p) })
+}
+
+// called is the attack for which a pager was called and pages people still, by the call's id; "" if there is none.
+func (a *app) called(ctx context.Context, pager, id string) (account, attack string, err error) {
+	for _, t := range a.cfg.Accounts {
+		routes := t.RoutesOf(pager)
+		if len(routes) == 0 {
+			continue
+		}
+		pages, err := a.Pages.Pages(ctx, t.Name)
+		if err != nil {
+			return "", "", err
+		}
+		for _, page := range pages {
+			if page.ID == id && page.State == record.PageCalling && slices.Contains(routes, page.Route) {
+				return t.Name, page.Attack, nil
+			}
+		}
+	}
+	return "", "", nil
 }

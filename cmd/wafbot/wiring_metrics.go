@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -12,15 +11,21 @@ import (
 // state is what /metrics shows, but for what the server knows. Accounts are as this replica knows them that owns them;
 // what Redis holds is left out while it is away.
 func (a *app) state(ctx context.Context) metrics.State {
-	s := metrics.State{RedisUp: a.store.Ping(ctx) == nil}
-	if n, heard := a.store.Replicas.Living(); heard {
+	s := metrics.State{RedisUp: a.Ping(ctx) == nil}
+	if n, heard := a.Replicas.Living(); heard {
 		s.Replicas = &n
 	}
 	s.Config = &metrics.Config{Loaded: a.restarts == nil || !a.restarts.failed.Load()}
-	for _, open := range a.lookout.leftOver() {
+	for _, open := range a.leftOver() {
 		s.Config.Undrained += len(open)
 	}
-	s.RedisClock, s.ServiceClock = clocksAhead(a.clocks.Offsets())
+	clocks := a.clocks.Offsets()
+	if clocks.RedisKnown {
+		s.RedisClock = &clocks.Redis
+	}
+	if account, ahead := clocks.Farthest(); account != "" {
+		s.ServiceClock = &ahead
+	}
 	var owned []string
 	for account := range a.tenants {
 		if a.notifier.Owns(account) {
@@ -29,7 +34,7 @@ func (a *app) state(ctx context.Context) metrics.State {
 	}
 	var waiting *store.Waiting
 	if s.RedisUp {
-		if w, err := a.store.Waiting(ctx, owned); err == nil {
+		if w, err := a.Waiting(ctx, owned); err == nil {
 			waiting = &w
 			s.Requests = &metrics.Queue{Waiting: w.Requests.Waiting, Age: age(w.Requests.Oldest, a.clocks.Now())}
 		}
@@ -58,18 +63,6 @@ func (a *app) accountMetrics(name string, waiting *store.Waiting) metrics.Accoun
 		m.Approvals = &metrics.Queue{Waiting: w.Approvals, Age: age(w.OldestApproval, a.clocks.ServiceNow(name))}
 	}
 	return m
-}
-
-// clocksAhead are how far the clocks that wafbot goes by are ahead of this machine's: Redis', and of the services' the
-// one that is farthest from it; nil: not read yet.
-func clocksAhead(o clock.Offsets) (redis, service *time.Duration) {
-	if o.RedisKnown {
-		redis = &o.Redis
-	}
-	if account, d := o.Farthest(); account != "" {
-		service = &d
-	}
-	return redis, service
 }
 
 // age is how long something has waited; 0: nothing does.

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/commands/paging"
@@ -23,45 +21,24 @@ const (
 	startWithin     = time.Second // then the next one is taken up all the same: a service that hangs holds no other account up for long
 )
 
-// starts paces taking accounts up.
-type starts struct {
-	pace *rate.Limiter
-	open chan struct{}
-}
-
-func newStarts() *starts {
-	return &starts{pace: rate.NewLimiter(startsPerSecond, 1), open: make(chan struct{}, startsAtATime)}
-}
-
-// take waits until one more may be taken up at a time, which taken ends. Else it returns the context's error.
-func (s *starts) take(ctx context.Context) (taken func(), err error) {
-	select {
-	case s.open <- struct{}{}:
-		return sync.OnceFunc(func() { <-s.open }), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // own does what the account's owner does: poll, notify, page, end what is due. Where its state is to be rebuilt it
 // begins as soon as that can be watched. If the rebuild fails, the replica that takes the lease then tries again.
 func (a *app) own(held, more context.Context, account string, pending <-chan store.Pending) {
-	if a.starts.pace.Wait(more) != nil {
+	if a.pace.Wait(more) != nil {
 		return // it ended before it was its turn
 	}
 	var rebuilding *rebuild.Rebuild
-	err := delay.Try(a.log, "a rebuild", func() (err error) {
+	begun := a.rebuilds(more, account, func() (err error) {
 		rebuilding, err = a.beginRebuild(more, account)
 		return err
 	})
-	if err != nil {
-		a.rebuildFailed(more, account, err)
+	if !begun {
 		return
 	}
-	taken, err := a.starts.take(more)
-	if err != nil {
+	if a.starts.Acquire(more, 1) != nil {
 		return
 	}
+	taken := sync.OnceFunc(func() { a.starts.Release(1) })
 	defer taken()
 	more, giveUp := context.WithCancel(more)
 	defer giveUp()
@@ -71,12 +48,11 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		read := make(chan struct{})
 		unread = notify.Unread{Cards: rebuilding.Cards(), Read: read}
 		g.Go(func() {
-			if err := delay.Try(a.log, "a rebuild", func() error { return rebuilding.Finish(more) }); err != nil {
-				a.rebuildFailed(more, account, err)
+			if a.rebuilds(more, account, func() error { return rebuilding.Finish(more) }) {
+				close(read)
+			} else {
 				giveUp()
-				return
 			}
-			close(read)
 		})
 	}
 	t := a.tenants[account]
@@ -85,7 +61,16 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		g.Go(func() { _ = delay.Again(more, a.log, what+" of "+account, func() error { do(); return nil }) })
 	}
 	g.Go(func() { a.notifier.Own(held, more, account, unread) })
-	each("polls", func() { t.poll(more, taken) })
+	tried := t.poller.Tried()
+	g.Go(func() {
+		defer taken()
+		select {
+		case <-tried:
+		case <-time.After(startWithin):
+		case <-more.Done():
+		}
+	})
+	each("polls", func() { _ = t.poller.Run(more) })
 	each("pages", func() { t.paging.Run(held, more) })
 	each("changes that are due", func() { a.runner.RunDue(more, account, due) })
 	each("changes that lapse", func() { a.runner.RunLapses(more, account) })
@@ -93,57 +78,41 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	g.Wait()
 }
 
-// poll polls the account. It is taken up when that was tried once.
-func (t *tenant) poll(ctx context.Context, taken func()) {
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	tried := t.poller.Tried()
-	beside.Go(func() {
-		late := time.NewTimer(startWithin)
-		defer late.Stop()
-		select {
-		case <-tried:
-		case <-late.C:
-		case <-ctx.Done():
-		}
-		taken()
-	})
-	_ = t.poller.Run(ctx)
-}
-
-// rebuildFailed says that an account's state could not be rebuilt, and waits a little.
-func (a *app) rebuildFailed(more context.Context, account string, err error) {
+// rebuilds reports whether a step of rebuilding an account's state succeeds. Else it says why, and waits a little.
+func (a *app) rebuilds(more context.Context, account string, step func() error) bool {
+	err := delay.Try(a.log, "a rebuild", step)
+	if err == nil {
+		return true
+	}
 	if more.Err() == nil {
 		a.log.Error("rebuild the account's state", "account", account, "err", err)
 	}
 	_ = delay.Sleep(more, time.Second)
+	return false
 }
 
 // passOn passes on what there is to do for an account until ctx ends.
 func (a *app) passOn(ctx context.Context, account string, pending <-chan store.Pending, due chan<- struct{}) {
 	for before := (store.Pending{}); ; {
+		var d store.Pending
 		select {
 		case <-ctx.Done():
 			return
-		case d := <-pending:
-			a.pass(account, before, d, due)
-			before = d
+		case d = <-pending:
 		}
-	}
-}
-
-// pass passes on what there is to do for an account, and what came since before.
-func (a *app) pass(account string, before, d store.Pending, due chan<- struct{}) {
-	if d.Events > 0 {
-		a.notifier.Pending(account, d.Events)
-	}
-	if d.StaleCards > 0 {
-		a.notifier.Stale(account)
-	}
-	if d.Audited != before.Audited {
-		a.tenants[account].efficacy.Refresh() // another replica may have changed something
-	}
-	if !d.Due.IsZero() && !a.clocks.ServiceNow(account).Before(d.Due) {
+		if d.Events > 0 {
+			a.notifier.Pending(account, d.Events)
+		}
+		if d.StaleCards > 0 {
+			a.notifier.Stale(account)
+		}
+		if d.Audited != before.Audited {
+			a.tenants[account].efficacy.Refresh() // another replica may have changed something
+		}
+		before = d
+		if d.Due.IsZero() || a.clocks.ServiceNow(account).Before(d.Due) {
+			continue
+		}
 		select {
 		case due <- struct{}{}:
 		default: // a check is requested already
@@ -159,6 +128,6 @@ func (a *app) paging(t *tenant) *paging.Paging {
 	}
 	return paging.New(paging.Config{
 		Account: t.Account, Clock: a.clocks.Service(t.Name), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
-		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
+		Pages: a.Pages, Triage: a.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages, Log: a.log,
 	})
 }

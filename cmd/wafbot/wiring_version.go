@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -17,7 +16,7 @@ import (
 // is taken. It fails with store.ErrNewer or store.ErrOlder when this process can't read that version, and where
 // Redis itself is too old. Where Redis is away, no click is taken anyway.
 func (a *app) hear(ctx context.Context) error {
-	err := a.store.Replicas.Hear(ctx)
+	err := a.Replicas.Hear(ctx)
 	if !errors.Is(err, store.ErrNewer) && !errors.Is(err, store.ErrOlder) && !store.TooOld(err) {
 		return nil
 	}
@@ -51,7 +50,7 @@ func (a *app) logInForce(ctx context.Context) {
 func (a *app) logInForceOn(ctx context.Context, account string) error {
 	api := a.tenants[account].api
 	log := a.log.With("account", account)
-	for e, err := range api.IPRules(ctx, apiclient.IPRuleFilter{}) {
+	for e, err := range api.IPRules(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("read lists: %w", err)
 		}
@@ -59,7 +58,7 @@ func (a *app) logInForceOn(ctx context.Context, account string) error {
 			log.Warn("in force at the service", "change", id, "list", e.List, "targets", fmt.Sprint(grammar.TargetsOf(e)), "until", e.Expires, "reason", e.Reason)
 		}
 	}
-	for r, err := range api.Rules(ctx, apiclient.RuleFilter{}) {
+	for r, err := range api.Rules(ctx, 0) {
 		if err != nil {
 			return fmt.Errorf("read rules: %w", err)
 		}

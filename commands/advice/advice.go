@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
@@ -20,8 +21,8 @@ import (
 // missing.
 type Advice struct {
 	Suggestions []call.Suggestion
-	Notes       []text.Text
-	Denied      []text.Text       // what must never be denied and is: it matters more than the attack
+	Notes       text.Lines
+	Denied      text.Lines        // what must never be denied and is: it matters more than the attack
 	Remedies    []call.Suggestion // the buttons that end that
 }
 
@@ -31,19 +32,19 @@ func Advise(s call.Situation) Advice {
 	a.Denied, a.Remedies = deniedSources(s)
 	switch {
 	case s.Policy.ChangesNow() == config.ChangesOff:
-		a.note(text.Newf("Changes are switched off (`policy.changes: off`)"))
+		a.Notes.Addf("Changes are switched off (`policy.changes: off`)")
 	case s.Storm != nil:
 		a.denyInStorm(s)
 	case s.Attack.FalsePositive():
-		a.note(text.Newf("*Marked as a false positive* at the service: no mitigation is advised, and no one is called while it is"))
+		a.Notes.Addf("*Marked as a false positive* at the service: no mitigation is advised, and no one is called while it is")
 	case s.Attack.Status() == apiclient.StatusBlocked:
-		a.note(text.New("The WAF blocks all hits: there is nothing to add"))
+		a.Notes.Addf("The WAF blocks all hits: there is nothing to add")
 	case WatchedOnly(s):
 		a.note(text.New(text.Sanitize(s.Account.AppName(s.Attack.App), text.MaxField/2), " can't block: no denial, patch or mode stops anything there"))
 	case allowlisted(s):
-		a.note(text.New("All sources are on the allowlist, which wins over denials, patches and modes"))
+		a.Notes.Addf("All sources are on the allowlist, which wins over denials, patches and modes")
 	case stoppedForAll(s):
-		a.note(text.New("A patch or mode that is seen working covers every source"))
+		a.Notes.Addf("A patch or mode that is seen working covers every source")
 	default:
 		a.deny(s)
 		a.patch(s)
@@ -81,7 +82,7 @@ const leastShare = 10
 func (a *Advice) deny(s call.Situation) {
 	open := uncovered(s)
 	if len(s.Attack.Sources) == 0 {
-		a.note(text.New("No deny: the service lists no source"))
+		a.Notes.Addf("No deny: the service lists no source")
 	}
 	a.note(deniedAlready(s))
 	for _, source := range open {
@@ -89,12 +90,14 @@ func (a *Advice) deny(s call.Situation) {
 			a.note(why)
 			continue
 		}
-		if percent, known := source.share(); known && percent < leastShare {
-			a.note(text.Newf("No deny: `%v`, the busiest source that isn't denied, sends %v of what gets through",
-				source.IP.String(), words.Percent(percent)))
+		if percent, known := source.Share(); known && percent < leastShare {
+			a.Notes.Addf("No deny: `%v`, the busiest source that isn't denied, sends %v of what gets through",
+				source.IP, words.Percent(percent))
 			return
 		}
-		a.Notes = append(a.Notes, crowdLines(s, source.Source)...)
+		if seen := s.Context.Sources[source.IP]; words.LikelyShared(seen) {
+			a.note(words.Shared(grammar.RangeOf(grammar.OnlyAddr(source.IP)), seen))
+		}
 		a.offer(s, denyButton(s, source))
 		return
 	}
@@ -113,8 +116,8 @@ func undeniable(s call.Situation, source apiclient.Source) text.Text {
 		return text.Newf("%v is *%v*: wafbot never denies it", address, own.Name)
 	}
 	if e, where := listedEntry(s, apiclient.ListAllow, source); e != nil {
-		return text.Newf("%v is on the allowlist%v%v%v: denying it does nothing",
-			address, where, words.Until(e.Expires), words.Author(*e))
+		return text.Newf("%v is on the allowlist%v%v: denying it does nothing",
+			address, where, words.Author(*e))
 	}
 	return nil
 }
@@ -123,7 +126,7 @@ func undeniable(s call.Situation, source apiclient.Source) text.Text {
 // or what the card begins with.
 func deniedAlready(s call.Situation) text.Text {
 	top, ok := topSource(s)
-	if !ok || onList(s, apiclient.ListAllow, top) || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, top) }) {
+	if !ok || efficacy.Allowed(s, top) || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, top) }) {
 		return nil
 	}
 	address := text.Code(top.IP.String())
@@ -133,22 +136,22 @@ func deniedAlready(s call.Situation) text.Text {
 	case e == nil, named && own.Deny != config.DenyApproval:
 		return nil
 	case named:
-		return text.Newf("%v is *%v* and *is denied now*%v%v%v: `remove %v list=black` takes it off",
-			address, own.Name, where, words.Until(e.Expires), words.Author(*e), words.Sources(*e))
+		return text.Newf("%v is *%v* and *is denied now*%v%v: `remove %v list=black` takes it off",
+			address, own.Name, where, words.Author(*e), words.Sources(*e))
 	}
-	return text.New(address, " is denied already", where, words.Until(e.Expires), words.Author(*e))
+	return text.New(address, " is denied already", where, words.Author(*e))
 }
 
 // patch offers to close the hole, if a patch fits.
 func (a *Advice) patch(s call.Situation) {
 	spec, not := change.PatchFor(s.Attack)
 	if not.String() != "" {
-		a.note(text.New("No patch: ", not.String()))
+		a.Notes.Addf("No patch: %v", not.String())
 		return
 	}
 	rule, err := spec.Rule()
 	if err != nil {
-		a.note(text.New("No patch: the service can't express its path"))
+		a.Notes.Addf("No patch: the service can't express its path")
 		return
 	}
 	if ownInForce(s, func(ch record.Change) bool {
@@ -159,11 +162,11 @@ func (a *Advice) patch(s call.Situation) {
 		return // its own line on the card says so
 	}
 	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
-		a.note(text.Newf("No patch: rule %v patches it already", s.Rules[i].ID))
+		a.Notes.Addf("No patch: rule %v patches it already", s.Rules[i].ID)
 		return
 	}
 	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
-		a.note(text.Newf("No patch: rule %v, which is wider, covers it already", s.Rules[i].ID))
+		a.Notes.Addf("No patch: rule %v, which is wider, covers it already", s.Rules[i].ID)
 		return
 	}
 	a.offer(s, patchButton(s, spec))
@@ -175,12 +178,12 @@ func (a *Advice) mode(s call.Situation) {
 	now := words.ModeByRules(s.Rules, int(app.N))
 	switch {
 	case !app.Known:
-		a.note(text.New("No mode: the service doesn't name the application"))
+		a.Notes.Addf("No mode: the service doesn't name the application")
 	case LooksClean(s.Attack.Type):
-		a.note(text.New("No mode: each request of such an attack looks clean by itself"))
+		a.Notes.Addf("No mode: each request of such an attack looks clean by itself")
 	case ownInForce(s, func(ch record.Change) bool { return ch.Line.Name == "mode" }): // its own line on the card says so
 	case now == apiclient.ModeBlock:
-		a.note(text.Newf("No mode: %v is in mode block by its rules", s.Account.AppName(app)))
+		a.Notes.Addf("No mode: %v is in mode block by its rules", s.Account.AppName(app))
 	default:
 		a.offer(s, modeButton(s, now))
 	}
@@ -202,7 +205,7 @@ func patchFor(s call.Situation) time.Duration { return s.Policy.PatchFor() }
 func modeFor(s call.Situation) time.Duration  { return s.Policy.ModeFor(apiclient.ModeBlock) }
 
 func lineFor(s call.Situation, name string, words ...string) record.Line {
-	return record.Line{Name: name, Words: words}.With("attack", s.ID).With("account", s.Account.Name)
+	return record.LineOf(s.Account.Name, name, words...).With("attack", s.ID)
 }
 
 // appWord is an application as the grammar writes it: a bare -1 would look like an option to a terminal.
@@ -219,8 +222,7 @@ func Undo(ch record.Change, now time.Time) []call.Suggestion {
 		return nil
 	}
 	return []call.Suggestion{{
-		Label: "Undo", Title: "Undo it?", OK: "Undo", Spoken: "Undo: " + ch.Does,
-		Line:    record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
+		Label: "Undo", Title: "Undo it?", Spoken: "Undo: " + ch.Does, Line: record.LineOf(ch.Account, "undo", ch.ID),
 		Confirm: call.Dialog{{Text: "Undo: " + ch.Does + ". What stood there before comes back. It works " + ch.When + "."}},
 	}}
 }

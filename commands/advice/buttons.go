@@ -6,6 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -30,35 +31,32 @@ func Extend(ch record.Change) call.Suggestion {
 		length = ch.Until.Sub(ch.At).Truncate(time.Minute)
 	}
 	length = max(length, time.Minute)
-	short := call.Sentence{}
+	confirm := call.Dialog{{Text: fmt.Sprintf("%s: %s longer than now.", ch.Does, text.Duration(length))}}
 	if !ch.MustBeEnded() { // of entries
-		short = shortEntry(length)
+		confirm = append(confirm, sentence(0, words.ShortEntry(length)))
 	}
 	return call.Suggestion{
 		Label: "Extend " + text.Duration(length), Title: "Let it hold longer?", OK: "Extend",
-		Line:    record.Line{Name: "extend", Words: []string{ch.ID}}.With("for", grammar.DurationText(length)).With("account", ch.Account),
-		Confirm: dialog(call.Sentence{Text: fmt.Sprintf("%s: %s longer than now.", ch.Does, text.Duration(length))}, short),
+		Line:    record.LineOf(ch.Account, "extend", ch.ID).With("for", grammar.DurationText(length)),
+		Confirm: confirm,
 	}
 }
 
 // Decide are what an approver does about a request.
 func Decide(q record.ApprovalRequest) []call.Suggestion {
-	line := func(verb string) record.Line {
-		return record.Line{Name: verb, Words: []string{q.ID}}.With("account", q.Account)
-	}
 	return []call.Suggestion{
 		{
-			Label: "Approve", Title: "Approve it?", OK: "Approve", Line: line("approve"),
+			Label: "Approve", Title: "Approve it?", Line: record.LineOf(q.Account, "approve", q.ID),
 			Confirm: call.Dialog{{Text: q.Does + ". It is done at once, as asked by " + q.Asker.Name + ", and you are named as the approver."}},
 		},
-		{Label: "Reject", Line: line("reject")},
+		{Label: "Reject", Line: record.LineOf(q.Account, "reject", q.ID)},
 	}
 }
 
 // TakeOver makes the clicking person the owner of everything that goes on.
 func TakeOver(account string, ongoing int) call.Suggestion {
 	return call.Suggestion{
-		Label: "I take over", Title: "Take over?", OK: "I take over",
+		Label: "I take over", Title: "Take over?",
 		Line: record.Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
 		Confirm: call.Dialog{{Text: fmt.Sprintf("You are on everything that goes on on %s from now on: %s when this was written. Their owners until now are notified.",
 			account, text.Count(ongoing, "attack"))}},
@@ -68,7 +66,7 @@ func TakeOver(account string, ongoing int) call.Suggestion {
 // Retry is the button, beside a refused change, that asks for it again.
 func Retry(t record.PermissionLoss, r record.RefusedChange) call.Suggestion {
 	return call.Suggestion{
-		Label: "Try now", Spoken: "Try now: " + r.Does, Title: "Try it now?", OK: "Try now", Line: r.Line.With("account", t.Account),
+		Label: "Try now", Spoken: "Try now: " + r.Does, Title: "Try it now?", Line: r.Line.With("account", t.Account),
 		Confirm: call.Dialog{{Text: r.Does + ". If the service refuses again, nothing changes."}},
 	}
 }

@@ -2,7 +2,6 @@ package advice
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,67 +27,70 @@ const (
 // maxLabel is how many characters a button's label has at most: a phone shows no more.
 const maxLabel = 24
 
-// dialog is of the sentences that say something.
-func dialog(all ...call.Sentence) call.Dialog {
-	return slices.DeleteFunc(all, func(s call.Sentence) bool { return s.Text == "" })
-}
-
 // denyButton denies one source. Slack opens its dialog before wafbot hears of the click, so all that matters stands
 // there.
-func denyButton(s call.Situation, source through) call.Suggestion {
-	label := "Deny " + source.IP.String()
+func denyButton(s call.Situation, source Leak) call.Suggestion {
+	lasts, deny := denyFor(s), "Deny "+source.IP.String()
+	label, length, also := deny, text.Duration(lasts), ""
 	if text.Length(label) >= maxLabel { // its dialog's title has room for one more
 		label = "Deny top source"
 	}
-	length := text.Duration(denyFor(s))
-	if denyFor(s) < s.Policy.RenewWhileActive {
+	if lasts < s.Policy.RenewWhileActive {
 		length += ", longer while it keeps trying (" + text.Duration(s.Policy.RenewWhileActive) + " at most)"
 	}
-	b := call.Suggestion{
-		Label: label, Title: label + "?", OK: "Deny", Spoken: "Deny " + source.IP.String(),
-		Line: lineFor(s, "deny", source.IP.String()).With("for", grammar.DurationText(denyFor(s))),
-		Confirm: dialog(
-			call.Sentence{Text: fmt.Sprintf("%s on all applications for %s, usually within 1 min.", source.IP, length)},
-			shortEntry(denyFor(s)),
-			call.Sentence{Spare: figures, Text: shareWords(s, source)},
-			everyoneBehind(s, source.Source), elsewhereSentence(s, source.Source), checked(s)),
+	seen, behind := s.Context.Sources[source.IP], call.Sentence{Spare: crowd, Text: "Everyone behind this address is blocked."}
+	shared := words.LikelyShared(seen)
+	switch {
+	case shared:
+		behind.Text = "LIKELY A CDN, PROXY OR OFFICE (" + words.Spread(seen) + "): everyone behind it is blocked."
+		behind.Flag = call.FlagShared
+	case s.Storm == nil: // of which shareWords says it
+		also = words.Elsewhere(seen, s.Attack, source.IP)
 	}
-	return knowing(s, b, source.Source)
+	checked := "The lists are read when pressed."
+	if !s.ListsReadAt.IsZero() { // the guards run again at the click
+		checked = "Not allowlisted at " + clock(s.ListsReadAt) + "; checked again when pressed."
+	}
+	return call.Suggestion{
+		Label: label, Title: label + "?", OK: "Deny", Spoken: deny, Danger: shared,
+		Line: lineFor(s, "deny", source.IP.String()).With("for", grammar.DurationText(lasts)),
+		Confirm: call.Dialog{
+			{Text: fmt.Sprintf("%s on all applications for %s, usually within 1 min.", source.IP, length)},
+			sentence(0, words.ShortEntry(lasts)),
+			{Spare: figures, Text: shareWords(s, source)},
+			behind, sentence(elsewhere, also), {Spare: checkedFirst, Text: checked},
+		},
+	}
 }
 
-// shortEntry says that a list entry may hold longer than the dialog says.
-func shortEntry(length time.Duration) call.Sentence {
-	words := words.ShortEntry(length)
+// sentence begins and ends words as one; nothing where there are none.
+func sentence(spare int, words string) call.Sentence {
 	if words == "" {
 		return call.Sentence{}
 	}
-	return call.Sentence{Text: strings.ToUpper(words[:1]) + words[1:] + "."}
+	return call.Sentence{Spare: spare, Text: strings.ToUpper(words[:1]) + words[1:] + "."}
 }
 
 // shareWords say how much of the attack a denial stops, and what goes on.
-func shareWords(s call.Situation, source through) string {
+func shareWords(s call.Situation, source Leak) string {
 	if s.Storm != nil {
 		return reachWords(*s.Storm, source.Source)
 	}
-	share := "Its share of hits is unknown."
-	if percent, ok := source.share(); ok {
+	share := "Its share of hits is unknown"
+	if percent, ok := source.Share(); ok {
 		share = words.Percent(percent) + " of hits"
 		if _, at := lastObserved(s); !at.IsZero() {
 			share += " since the last change"
 		}
-		share += " as of " + clock(s.Now) + "."
+		share += " as of " + clock(s.Now)
 	}
-	if others := othersThrough(s); others > 0 {
-		share = strings.TrimSuffix(share, ".") + "; " + goOn(others)
+	switch others := othersThrough(s); {
+	case others == 1:
+		share += "; the other source goes on"
+	case others > 1:
+		share += "; the other " + text.Number(others) + " sources go on"
 	}
-	return share
-}
-
-func goOn(others int64) string {
-	if others == 1 {
-		return "the other source goes on."
-	}
-	return "the other " + text.Number(others) + " sources go on."
+	return share + "."
 }
 
 // othersThrough is how many sources get through when one more is denied, at most.
@@ -104,15 +106,14 @@ func othersThrough(s call.Situation) int64 {
 
 // patchButton closes the hole for all sources.
 func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
-	b := call.Suggestion{
-		Label: "Patch", Title: "Patch the hole?", OK: "Patch", Spoken: "Patch the hole",
+	return changesRules(s, call.Suggestion{
+		Label: "Patch", Title: "Patch the hole?", Spoken: "Patch the hole",
 		Line: lineFor(s, "patch").With("for", grammar.DurationText(patchFor(s))),
-		Confirm: dialog(
-			call.Sentence{Text: patchWords(s, spec)},
-			call.Sentence{Spare: figures, Text: "All sources; other paths, parts and types go on."},
-			lockedSentence(s, "it")),
-	}
-	return knowing(s, b, apiclient.Source{})
+		Confirm: call.Dialog{
+			{Text: patchWords(s, spec)},
+			{Spare: figures, Text: "All sources; other paths, parts and types go on."},
+		},
+	})
 }
 
 // patchWords name path, part, type and application of a patch.
@@ -133,73 +134,26 @@ func patchedApp(s call.Situation, spec change.Patch) string {
 func modeButton(s call.Situation, now string) call.Suggestion {
 	app := s.Attack.App
 	name := text.Sanitize(s.Account.AppName(app), 30)
-	b := call.Suggestion{
+	return changesRules(s, call.Suggestion{
 		Label: "Block mode", Title: "Switch to block mode?", OK: "Switch", Danger: true, Spoken: "Switch to block mode",
 		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
-		Confirm: dialog(
-			call.Sentence{Text: fmt.Sprintf("For %s the WAF blocks all attacks that it detects on %s (now: %s). Works %s. Legitimate requests that it misjudges are blocked, too. No incidents are detected meanwhile.",
+		Confirm: call.Dialog{
+			{Text: fmt.Sprintf("For %s the WAF blocks all attacks that it detects on %s (now: %s). Works %s. Legitimate requests that it misjudges are blocked, too. No incidents are detected meanwhile.",
 				text.Duration(modeFor(s)), name, words.ModeName(text.Sanitize(now, 20)), words.RuleWorks)},
-			call.Sentence{Spare: returns, Text: "Returns by itself."},
-			lockedSentence(s, "it"),
-		),
-	}
-	return knowing(s, b, apiclient.Source{})
+			{Spare: returns, Text: "Returns by itself."},
+		},
+	})
 }
 
-// knowing marks a button's line with what its dialog says, so that the click isn't asked about it again.
-func knowing(s call.Situation, b call.Suggestion, source apiclient.Source) call.Suggestion {
-	if words.LikelyShared(s.Context.Sources[source.IP]) {
-		b.Danger = true
-	}
-	if !s.Context.RulesLockedAt.IsZero() && b.Line.Name != change.Denying.Name { // nothing worse can come of it than that answer
+// changesRules marks a button's line with what its dialog says, so that the click isn't asked about it again: nothing
+// worse can come of it than that answer.
+func changesRules(s call.Situation, b call.Suggestion) call.Suggestion {
+	if !s.Context.RulesLockedAt.IsZero() {
+		b.Confirm = append(b.Confirm, call.Sentence{Spare: locked, Text: "The service's rules were locked lately: it may be refused."})
 		b.Line.Flags = append(b.Line.Flags, call.FlagLocked)
 	}
 	return b
 }
 
-// checked is what was checked before the button was drawn. The guards run again at the click.
-func checked(s call.Situation) call.Sentence {
-	if s.ListsReadAt.IsZero() {
-		return call.Sentence{Spare: checkedFirst, Text: "The lists are read when pressed."}
-	}
-	return call.Sentence{Spare: checkedFirst, Text: "Not allowlisted at " + clock(s.ListsReadAt) + "; checked again when pressed."}
-}
-
 // clock is a moment in a dialog, in UTC: Slack shows no local times there.
 func clock(t time.Time) string { return t.UTC().Format("15:04 UTC") }
-
-// everyoneBehind says whom else a denial hits.
-func everyoneBehind(s call.Situation, source apiclient.Source) call.Sentence {
-	seen := s.Context.Sources[source.IP]
-	if !words.LikelyShared(seen) {
-		return call.Sentence{Spare: crowd, Text: "Everyone behind this address is blocked."}
-	}
-	return call.Sentence{Spare: crowd, Text: "LIKELY A CDN, PROXY OR OFFICE (" + words.Spread(seen) + "): everyone behind it is blocked.", Flag: call.FlagShared}
-}
-
-// elsewhereSentence says in how many other attacks a source is.
-func elsewhereSentence(s call.Situation, source apiclient.Source) call.Sentence {
-	seen := s.Context.Sources[source.IP]
-	text := words.Elsewhere(seen, s.Attack, source.IP)
-	if text == "" || words.LikelyShared(seen) || s.Storm != nil { // the words before say it of a storm
-		return call.Sentence{}
-	}
-	return call.Sentence{Spare: elsewhere, Text: strings.ToUpper(text[:1]) + text[1:] + "."}
-}
-
-// lockedSentence says that what changes rules may be refused.
-func lockedSentence(s call.Situation, what string) call.Sentence {
-	if s.Context.RulesLockedAt.IsZero() {
-		return call.Sentence{}
-	}
-	return call.Sentence{Spare: locked, Text: "The service's rules were locked lately: " + what + " may be refused."}
-}
-
-// crowdLines warn of a source that is likely many people's.
-func crowdLines(s call.Situation, source apiclient.Source) []text.Text {
-	seen := s.Context.Sources[source.IP]
-	if !words.LikelyShared(seen) {
-		return nil
-	}
-	return []text.Text{words.Shared(grammar.RangeOf(grammar.OnlyAddr(source.IP)), seen)}
-}

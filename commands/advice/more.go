@@ -75,9 +75,9 @@ func moreTriage(s call.Situation) Group {
 // moreLook are those that only show.
 func moreLook(s call.Situation) Group {
 	g := Group{Title: "Look"}
-	g.add("Details", "All that is known: sources, course, changes, notes, why a button is missing", record.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name))
+	g.add("Details", "All that is known: sources, course, changes, notes, why a button is missing", record.LineOf(s.Account.Name, "attack", s.ID))
 	if s.Storm != nil {
-		g.add("List", "All grouped attacks", record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name))
+		g.add("List", "All grouped attacks", record.LineOf(s.Account.Name, "attacks").With("storm", s.ID))
 	}
 	g.add("Report", "What happened and what was done, as Markdown to be copied", lineFor(s, "report"))
 	g.add("Explain", "Where its card went, whom it mentions, and why", lineFor(s, "explain"))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
@@ -23,17 +24,15 @@ func topSource(s call.Situation) (apiclient.Source, bool) {
 	return apiclient.Source{IP: s.Storm.Source, Country: s.Storm.Country}, s.Storm.Source.IsValid()
 }
 
-// listedEntry is the entry that holds for a source of the attack on its application, if there is one; where names that,
-// unless the entry holds everywhere.
-func listedEntry(s call.Situation, list string, source apiclient.Source) (e *apiclient.IPRule, where string) {
-	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool { return e.List == list && holds(s, e, source) })
-	if i < 0 {
-		return nil, ""
+// listedEntry is the entry that holds for a source of the attack, if there is one, and where and until when it does.
+func listedEntry(s call.Situation, list string, source apiclient.Source) (e *apiclient.IPRule, where text.Text) {
+	if e = efficacy.Listed(s, list, source); e == nil {
+		return nil, nil
 	}
-	if !call.Everywhere(s.Entries[i].Apps) {
-		where = " for " + s.Account.AppName(s.Attack.App)
+	if !call.Everywhere(e.Apps) {
+		where.Addf(" for %v", s.Account.AppName(s.Attack.App))
 	}
-	return &s.Entries[i], where
+	return e, text.New(where, words.Until(e.Expires))
 }
 
 // WatchedOnly reports whether the nodes of the attack's application, or of all that a storm is on, only watch, so that
@@ -53,7 +52,7 @@ func WatchedOnly(s call.Situation) bool {
 
 // deniedSources finds the attack's sources that must never be denied and are, by an entry that wafbot didn't make: it
 // may shut customers out, which matters more than the attack. Each entry has a button that takes it off.
-func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion) {
+func deniedSources(s call.Situation) (lines text.Lines, open []call.Suggestion) {
 	sources := s.Attack.Sources
 	if top, ok := topSource(s); ok {
 		sources = append([]apiclient.Source{top}, sources...)
@@ -69,14 +68,14 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 			continue
 		}
 		seen = append(seen, e.ID)
-		line := text.Newf("*%v IS DENIED*%v%v: customers may be shut out",
-			text.Sanitize(own.Name, text.MaxField/2), where, words.Until(e.Expires))
+		line := text.Newf("*%v IS DENIED*%v: customers may be shut out",
+			text.Sanitize(own.Name, text.MaxField/2), where)
 		if s.Policy.ChangesNow() == config.ChangesOff {
-			lines = append(lines, text.Newf("%v. Take `%v` off the denylist in the service's console",
-				line, words.Sources(*e)))
+			lines.Addf("%v. Take `%v` off the denylist in the service's console",
+				line, words.Sources(*e))
 			continue
 		}
-		lines = append(lines, text.Newf("%v. An admin takes it off: `remove %v list=black`", line, words.Sources(*e)))
+		lines.Addf("%v. An admin takes it off: `remove %v list=black`", line, words.Sources(*e))
 		open = append(open, call.Suggestion{
 			Label: "End deny of " + text.Sanitize(own.Name, 12), Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
 			Line: lineFor(s, "remove", fmt.Sprint(e.ID)),

@@ -11,16 +11,16 @@ import (
 )
 
 // noStormDeny says what stops a storm that no one denial does.
-func noStormDeny(s call.Situation) []text.Text {
-	lines := []text.Text{text.Newf("*No one deny stops this.* *What can:* a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
+func noStormDeny(s call.Situation) text.Lines {
+	lines := text.Lines{text.Newf("*No one deny stops this.* *What can:* a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
 	method, place, ok := stormPlace(s)
 	if !ok || WatchedOnly(s) {
 		return lines
 	}
-	closing := record.Line{Name: "block-path", Words: []string{method, place}}.With("for", "30m")
+	closing := record.LineOf("", "block-path", method, place).With("for", "30m")
 	line := text.Newf("At that path: `%v` blocks all requests, clean ones too", closing.String())
 	if apiclient.Patchable(s.Attack.Type) {
-		patching := record.Line{Name: "patch", Words: []string{method, place}}.With("type", s.Attack.Type).With("part", "…")
+		patching := record.LineOf("", "patch", method, place).With("type", s.Attack.Type).With("part", "…")
 		line.Addf(" · `%v` closes the hole alone; the part is in the list", patching.String())
 	}
 	return append(lines, line)
@@ -43,14 +43,14 @@ func ShowUnblocked(s call.Situation) []call.Suggestion {
 	}
 	return []call.Suggestion{{
 		Label: label, Spoken: "List all grouped attacks, what gets through first",
-		Line: record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name),
+		Line: record.LineOf(s.Account.Name, "attacks").With("storm", s.ID),
 	}}
 }
 
 // denyInStorm offers to deny the busiest source of what gets through that may be denied, and says why others may not.
 func (a *Advice) denyInStorm(s call.Situation) {
 	if len(s.Storm.Behind) > 0 && WatchedOnly(s) {
-		a.note(text.New("No deny: no application of the storm can block, so it would stop nothing there"))
+		a.Notes.Addf("No deny: no application of the storm can block, so it would stop nothing there")
 		return
 	}
 	for _, behind := range s.Storm.Behind {
@@ -64,11 +64,11 @@ func (a *Advice) denyInStorm(s call.Situation) {
 			a.note(why)
 			continue
 		}
-		a.offer(s, denyButton(s, through{Source: behind.Source}))
-		if 2*behind.In < s.Storm.Passing() {
-			a.Notes = append(a.Notes, noStormDeny(s)...)
+		a.offer(s, denyButton(s, Leak{Source: behind.Source}))
+		if 2*behind.In >= s.Storm.Passing() {
+			return
 		}
-		return
+		break
 	}
 	if s.Storm.Passing() > 0 {
 		a.Notes = append(a.Notes, noStormDeny(s)...)

@@ -8,45 +8,37 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// through is a source that nothing denies, with its hits since the last change against the attack: all of them, where
-// there was none.
-type through struct {
+// Leak is a source that nothing denies, with its hits since the last change against the attack, or all where there was
+// none.
+type Leak struct {
 	apiclient.Source
 
-	of apiclient.Figure // hits of all such sources since then
-}
-
-func (t through) share() (percent int, known bool) {
-	return words.Share(t.Source, apiclient.Attack{Hits: t.of})
-}
-
-// Leak is what gets through: the busiest source that nothing denies, with its hits since the last change against the
-// attack, or all where there was none.
-type Leak struct {
-	Source apiclient.Source
-	Of     apiclient.Figure // hits of all sources that nothing denies, since then
+	Of     apiclient.Figure // hits of all such sources, since then
 	Since  time.Time        // zero: there was no change
 	Others int64            // sources beside it that nothing denies, at most
 }
 
-// Through is what gets through since the last change; ok is false if no source is seen that does.
+// Share is how many percent of what gets through the source sends.
+func (l Leak) Share() (percent int, known bool) {
+	return words.Share(l.Source, apiclient.Attack{Hits: l.Of})
+}
+
+// Through is the busiest source that gets through since the last change; ok is false if none is seen that does.
 func Through(s call.Situation) (l Leak, ok bool) {
 	open := uncovered(s)
 	if len(open) == 0 {
 		return l, false
 	}
-	_, since := lastObserved(s)
-	return Leak{open[0].Source, open[0].of, since, othersThrough(s)}, true
+	return open[0], true
 }
 
 // uncovered are the sources that nothing denies and that sent hits since the last change, the busiest since then first.
-func uncovered(s call.Situation) (all []through) {
-	before, _ := lastObserved(s)
+func uncovered(s call.Situation) (all []Leak) {
+	before, at := lastObserved(s)
 	of := since(before.Hits, s.Attack.Hits)
 	for _, source := range s.Attack.Sources {
 		source.Hits = since(hitsThen(before, source), source.Hits)
@@ -56,13 +48,13 @@ func uncovered(s call.Situation) (all []through) {
 				of = since(source.Hits, of)
 			}
 		case source.Hits.N > 0 || !source.Hits.Known:
-			all = append(all, through{Source: source})
+			all = append(all, Leak{Source: source, Since: at, Others: othersThrough(s)})
 		}
 	}
 	for i := range all {
-		all[i].of = of
+		all[i].Of = of
 	}
-	slices.SortStableFunc(all, func(x, y through) int { return cmp.Compare(y.Hits.N, x.Hits.N) })
+	slices.SortStableFunc(all, func(x, y Leak) int { return cmp.Compare(y.Hits.N, x.Hits.N) })
 	return all
 }
 
@@ -107,12 +99,7 @@ func since(before, now apiclient.Figure) apiclient.Figure {
 // covered reports whether a denial holds for the source on the attack's application, whoever made it: also one that
 // doesn't work, for another would do no more. The allowlist wins over all.
 func covered(s call.Situation, source apiclient.Source) bool {
-	return !onList(s, apiclient.ListAllow, source) && (onList(s, apiclient.ListDeny, source) || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, source) }))
-}
-
-// onList reports whether a list has an entry that holds for the source on the attack's application.
-func onList(s call.Situation, list string, source apiclient.Source) bool {
-	return slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool { return e.List == list && holds(s, e, source) })
+	return !efficacy.Allowed(s, source) && (efficacy.Listed(s, apiclient.ListDeny, source) != nil || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, source) }))
 }
 
 // deniedInVain reports whether a denial of wafbot's for the source is seen not to work.
@@ -125,23 +112,14 @@ func deniedInVain(s call.Situation, source apiclient.Source) bool {
 // denies reports whether a change put the source on the denylist.
 func denies(s call.Situation, ch record.Change, source apiclient.Source) bool {
 	return slices.ContainsFunc(ch.Steps, func(step record.Step) bool {
-		return step.Kind == record.AddEntry && step.Done && step.Entry.List == apiclient.ListDeny && holds(s, *step.Entry, source)
+		return step.Kind == record.AddEntry && step.Done && step.Entry.List == apiclient.ListDeny && efficacy.Holds(s, *step.Entry, source)
 	})
-}
-
-// holds reports whether an entry is for a source on the attack's application.
-func holds(s call.Situation, e apiclient.IPRule, source apiclient.Source) bool {
-	app := s.Attack.App
-	if !call.Everywhere(e.Apps) && (!app.Known || !slices.Contains(e.Apps, int(app.N))) {
-		return false
-	}
-	return slices.ContainsFunc(grammar.TargetsOf(e), func(t grammar.Target) bool { return t.Holds(source) })
 }
 
 // allowlisted reports whether every source of the attack is on the allowlist, so that nothing can stop it.
 func allowlisted(s call.Situation) bool {
 	a := s.Attack
-	return len(a.Sources) > 0 && efficacy.AllListed(a) && !slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return !onList(s, apiclient.ListAllow, source) })
+	return len(a.Sources) > 0 && efficacy.AllListed(a) && !slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return !efficacy.Allowed(s, source) })
 }
 
 // stoppedForAll reports whether a patch or mode is seen to stop the attack, whatever its source and whoever made it. Of

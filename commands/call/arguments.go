@@ -230,7 +230,8 @@ func (c *Command) keys() []string {
 }
 
 // Misuse is a usage error that ends with an example, or with how the command is written.
-func (c *Command) Misuse(what text.Text) error {
+func (c *Command) Misuse(parts ...any) error {
+	what := text.New(parts...)
 	how := text.New("Usage: ", text.Code(c.Usage()))
 	if c.Example != "" {
 		how = text.New("Example: ", text.Code(c.Example))

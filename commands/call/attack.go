@@ -43,9 +43,12 @@ type AttackRow struct {
 	OwnCard  bool             `json:"own_card,omitempty"` // grouped, and it has a card of its own since
 }
 
-// NewAttackRow is an attack of an account as it is shown.
-func NewAttackRow(a *config.Account, attack apiclient.Attack, said record.Triage) AttackRow {
-	return AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Attack: attack, Severity: said.Severity(record.SeverityOf(attack)), Triage: said}
+// AttackRow is an attack of the call's account as it is shown.
+func (c *Call) AttackRow(attack apiclient.Attack, said record.Triage) AttackRow {
+	return AttackRow{
+		ID: record.AttackID(c.Account.Name, attack.ID), Account: c.Account.Name, Ongoing: c.Ongoing(attack),
+		Attack: attack, Severity: said.Severity(record.SeverityOf(attack)), Triage: said,
+	}
 }
 
 // StormRow is a storm with what people said about it.
@@ -60,9 +63,11 @@ type StormRow struct {
 	Card    string           `json:"card,omitempty"` // where its card can be opened; "": not known
 }
 
-// NewStormRow is the storm as it is shown.
-func NewStormRow(s record.StormSeen, account string, said record.Triage) StormRow {
-	return StormRow{ID: s.ID, Account: account, Attack: s.Attack, Storm: s.Storm, SeenAt: s.SeenAt, Quiet: s.Quiet, Triage: said}
+// StormRow is a storm of the call's account as it is shown.
+func (c *Call) StormRow(s record.StormSeen, said record.Triage) StormRow {
+	return StormRow{
+		ID: s.ID, Account: c.Account.Name, Attack: s.Attack, Storm: s.Storm, SeenAt: s.SeenAt, Quiet: s.Quiet, Triage: said,
+	}
 }
 
 // Situation is what is known of one attack: what its headline, advice, card and report follow from. They are facts of a
@@ -190,7 +195,9 @@ func (s Suggestion) In(room int) (confirm string, line record.Line) {
 func (d Dialog) String() string {
 	var all []string
 	for _, s := range d {
-		all = append(all, s.Text)
+		if s.Text != "" {
+			all = append(all, s.Text)
+		}
 	}
 	return strings.Join(all, " ")
 }

@@ -57,8 +57,8 @@ func (c *Call) AuditEntry(outcome string) record.AuditEntry {
 }
 
 // Ongoing reports whether the attack's last hit is so young that it counts as going on.
-func (c *Call) Ongoing(a *config.Account, attack apiclient.Attack) bool {
-	return !attack.Last.IsZero() && c.Now.Sub(attack.Last) < a.OngoingFor
+func (c *Call) Ongoing(attack apiclient.Attack) bool {
+	return !attack.Last.IsZero() && c.Now.Sub(attack.Last) < c.Account.OngoingFor
 }
 
 // Invocation is a request, however it came.
@@ -82,7 +82,7 @@ type Result struct {
 	// Outcome is done, dry_run, nothing, waiting (for approval), rejected or closed; "" of a command that reads; failed of
 	// a check that found something wrong.
 	Outcome  string          `json:"outcome"`
-	Lines    []text.Text     `json:"lines"`
+	Lines    text.Lines      `json:"lines"`
 	Changes  []record.Change `json:"changes,omitempty"`
 	AttackID string          `json:"attack,omitempty"`
 	Account  string          `json:"account,omitempty"`

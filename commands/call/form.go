@@ -12,7 +12,7 @@ import (
 type Form struct {
 	Title  string      // at most 24 characters
 	Submit string      // of the button that does it, likewise
-	Intro  []text.Text // what is known before the choice
+	Intro  text.Lines  // what is known before the choice
 	Base   record.Line // the part of the line that isn't filled in
 	Attack string      // the attack that it is about, as AttackID makes it: the line's, where that names none; "": none
 	Fields []Field

@@ -122,22 +122,28 @@ func overruled(s call.Situation, sub subject) (all []text.Text) {
 
 // Allowed reports whether a source of the attack passes every list and rule on its application, by its address or
 // country: the allowlist wins.
-func Allowed(s call.Situation, source apiclient.Source) bool { return allowing(s, source) != nil }
+func Allowed(s call.Situation, source apiclient.Source) bool {
+	return Listed(s, apiclient.ListAllow, source) != nil
+}
 
-func allowing(s call.Situation, source apiclient.Source) *apiclient.IPRule {
-	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool {
-		return e.List == apiclient.ListAllow && call.HoldsFor(e.Apps, appsOf(s.Attack)) && slices.ContainsFunc(grammar.TargetsOf(e), func(t grammar.Target) bool { return t.Holds(source) })
-	})
+// Listed is the entry of a list that holds for a source of the attack on its application; nil: there is none.
+func Listed(s call.Situation, list string, source apiclient.Source) *apiclient.IPRule {
+	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool { return e.List == list && Holds(s, e, source) })
 	if i < 0 {
 		return nil
 	}
 	return &s.Entries[i]
 }
 
+// Holds reports whether an entry is for a source on the attack's application.
+func Holds(s call.Situation, e apiclient.IPRule, source apiclient.Source) bool {
+	return call.HoldsFor(e.Apps, appsOf(s.Attack)) && slices.ContainsFunc(grammar.TargetsOf(e), func(t grammar.Target) bool { return t.Holds(source) })
+}
+
 // allowed names the attack's sources that pass every rule.
 func allowed(s call.Situation) (all []text.Text) {
 	for _, source := range s.Attack.Sources {
-		if e := allowing(s, source); e != nil {
+		if e := Listed(s, apiclient.ListAllow, source); e != nil {
 			all = append(all, text.New(text.Code(source.IP.String()), " is on the allowlist", words.Until(e.Expires), ", which wins"))
 		}
 	}

@@ -119,17 +119,17 @@ func PatchForm(c *call.Call, f *call.Form) {
 	}
 	spec, why := change.PatchFor(c.Attack.Attack)
 	if why.Scope == "" {
-		f.Intro = append(f.Intro, text.New("It blocks one type of attack in one part of the requests to exactly ", text.Code(words.Where(c.Attack.Attack)), ", in every mode but off. What is clean passes"))
+		f.Intro.Add("It blocks one type of attack in one part of the requests to exactly ", text.Code(words.Where(c.Attack.Attack)), ", in every mode but off. What is clean passes")
 		f.Drop("target")
 	} else {
-		f.Intro = append(f.Intro, text.New(strings.ToUpper(why.Scope[:1])+why.Scope[1:]))
+		f.Intro.Add(strings.ToUpper(why.Scope[:1]) + why.Scope[1:])
 		f.Require("target")
 		f.Relabel("target", "What", placeHint)
 	}
 	if why.Kind == "" {
 		f.Fill("type", spec.Kind)
 	} else {
-		f.Intro = append(f.Intro, text.New(strings.ToUpper(why.Kind[:1])+why.Kind[1:]))
+		f.Intro.Add(strings.ToUpper(why.Kind[:1]) + why.Kind[1:])
 	}
 	if why.Point == "" {
 		f.Fill("part", spec.Point.String())
@@ -203,7 +203,7 @@ func ModeForm(c *call.Call, f *call.Form) {
 	shown.Line.Words = []string{app}
 	res, err := report.ShowMode(&shown)
 	if err != nil {
-		res.Lines = []text.Text{text.New("The service doesn't say the present mode just now")}
+		res.Lines = text.Lines{text.New("The service doesn't say the present mode just now")}
 	}
 	f.Intro = append(f.Intro, res.Lines...)
 }
@@ -217,7 +217,7 @@ func ListOptions(*call.Call) []call.Option {
 
 // MuteForm asks for an attack, a source or a type.
 func MuteForm(c *call.Call, f *call.Form) {
-	f.Intro = append(f.Intro, text.New("Incidents are posted all the same. What still goes on at the end is posted then. Fill in one of the first: an attack, a source or a type"))
+	f.Intro.Add("Incidents are posted all the same. What still goes on at the end is posted then. Fill in one of the first: an attack, a source or a type")
 	if c.Attack == nil {
 		f.OneOf = []string{"attack", "source", "type"}
 		return

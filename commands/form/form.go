@@ -13,7 +13,6 @@ import (
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Form is the form of the call's command from the description of its arguments.
@@ -162,7 +161,7 @@ func Fill(f call.Form, values map[string][]string) (record.Line, error) {
 }
 
 func missing(arg string) error {
-	return refusal.About(refusal.Usage(text.New("this is needed")), arg, "")
+	return refusal.About(refusal.Usage("this is needed"), arg, "")
 }
 
 // fieldWords are what was filled into a field, as the line holds it.

@@ -101,7 +101,7 @@ func OngoingAttacks(c *call.Call) []call.Option {
 		if record.IsStorm(known[id].ID) {
 			what = "storm"
 		}
-		return call.Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, words.Where(known[id]))}, c.Ongoing(c.Account, known[id]) && !known[id].Result()
+		return call.Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, words.Where(known[id]))}, c.Ongoing(known[id]) && !known[id].Result()
 	})
 }
 

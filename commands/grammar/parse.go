@@ -19,11 +19,11 @@ const maxLine = 1 << 16
 // It knows no verbs: Runner.Do looks them up. Parse(l.String()) equals l.
 func Parse(line string) (record.Line, error) {
 	if len(line) > maxLine {
-		return record.Line{}, refusal.Usage(text.New("That line is over 64 kB long"))
+		return record.Line{}, refusal.Usage("That line is over 64 kB long")
 	}
 	tokens, closed := split(line)
 	if !closed {
-		return record.Line{}, refusal.Usage(text.New("A quote is not closed. Example: ", text.Code(`reason="our own test"`)))
+		return record.Line{}, refusal.Usage("A quote is not closed. Example: ", text.Code(`reason="our own test"`))
 	}
 	return fromTokens(tokens)
 }
@@ -59,7 +59,7 @@ func fromTokens(tokens []token) (record.Line, error) {
 			}
 		case isKey:
 			if _, twice := l.Keys[key]; twice {
-				return record.Line{}, refusal.Usage(text.New("Given twice: ", text.Code(key+"="), ". Write it once"))
+				return record.Line{}, refusal.Usage("Given twice: ", text.Code(key+"="), ". Write it once")
 			}
 			if l.Keys == nil {
 				l.Keys = map[string]string{}
@@ -237,7 +237,7 @@ func take(args []string, options []Option) (words []string, given Given, err err
 		o := options[n]
 		if o.Value != "" && !hasValue {
 			if i++; i == len(args) {
-				return words, given, refusal.Usage(text.New(text.Code(word), " needs a ", strings.ToLower(o.Value)))
+				return words, given, refusal.Usage(text.Code(word), " needs a ", strings.ToLower(o.Value))
 			}
 			value = args[i]
 		}

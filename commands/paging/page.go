@@ -21,7 +21,7 @@ const (
 
 // call calls the pager, if its time has come.
 func (p *Paging) call(ctx context.Context, c candidate) error {
-	to, t, taken := p.cfg.Pagers[c.page.Route], p.triesOf(c.page), !c.page.TakenAt.IsZero()
+	to, t, taken := p.Pagers[c.page.Route], p.triesOf(c.page), !c.page.TakenAt.IsZero()
 	switch {
 	case to == nil:
 		return p.gone(ctx, c)
@@ -35,7 +35,7 @@ func (p *Paging) call(ctx context.Context, c candidate) error {
 	case taken:
 		return nil
 	case err == nil:
-		c.page.TakenAt, c.page.Fault = p.cfg.Clock.Now().UTC(), ""
+		c.page.TakenAt, c.page.Fault = p.Clock.Now().UTC(), ""
 	case (t.refused || t.failures > 1) && c.page.Fault != err.Error(): // one try may fail anywhere
 		c.page.Fault = err.Error()
 	default:
@@ -46,7 +46,7 @@ func (p *Paging) call(ctx context.Context, c candidate) error {
 
 // end resolves a page at its pager. A page that was refused for good isn't known there.
 func (p *Paging) end(ctx context.Context, c candidate) error {
-	to, t := p.cfg.Pagers[c.page.Route], p.triesOf(c.page)
+	to, t := p.Pagers[c.page.Route], p.triesOf(c.page)
 	switch {
 	case to == nil:
 		return p.gone(ctx, c)
@@ -58,10 +58,10 @@ func (p *Paging) end(ctx context.Context, c candidate) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && !t.refused && p.cfg.Clock.Now().Sub(c.page.EndedAt) <= pageEndFor:
+		case err != nil && !t.refused && p.Clock.Now().Sub(c.page.EndedAt) <= pageEndFor:
 			return nil
 		case err != nil:
-			p.cfg.Log.ErrorContext(ctx, "the page was not resolved at the pager: resolve it there by hand", "attack", c.id, "why", err)
+			p.Log.ErrorContext(ctx, "the page was not resolved at the pager: resolve it there by hand", "attack", c.id, "why", err)
 		}
 	}
 	c.page.State, c.page.Fault = record.PageEnded, ""
@@ -70,15 +70,15 @@ func (p *Paging) end(ctx context.Context, c candidate) error {
 
 // gone ends a page whose pager the configuration doesn't have any more.
 func (p *Paging) gone(ctx context.Context, c candidate) error {
-	p.cfg.Log.ErrorContext(ctx, "the pager of a route was called, and the route has none any more: resolve it there by hand", "route", c.page.Route, "attack", c.id)
+	p.Log.ErrorContext(ctx, "the pager of a route was called, and the route has none any more: resolve it there by hand", "route", c.page.Route, "attack", c.id)
 	c.page.State = record.PageEnded
 	return p.save(ctx, c.page)
 }
 
 // send sends a page and notes how it went. Its error is in words for people.
 func (p *Paging) send(ctx context.Context, to Sender, c candidate, t *tries) error {
-	e := p.cfg.message(c.page, c.shown, c.state.Triage)
-	e.Until = p.cfg.Clock.Now()
+	e := p.message(c.page, c.shown, c.state.Triage)
+	e.Until = p.Clock.Now()
 	if !e.Resolve {
 		e.Until = e.Until.Add(to.Lasts())
 	}
@@ -101,14 +101,14 @@ func (p *Paging) send(ctx context.Context, to Sender, c candidate, t *tries) err
 
 // outcome counts the outcome of a call, and logs when a pager begins to fail and when it works again.
 func (p *Paging) outcome(route, outcome string, err error) {
-	p.cfg.Calls.WithLabelValues(p.cfg.Account.Name, outcome).Inc()
+	p.Calls.WithLabelValues(p.Account.Name, outcome).Inc()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch was := p.failing[route]; {
 	case err != nil && !was:
-		p.cfg.Log.Error("the pager can't be called", "route", route, "err", err)
+		p.Log.Error("the pager can't be called", "route", route, "err", err)
 	case err == nil && was:
-		p.cfg.Log.Info("the pager can be called again", "route", route)
+		p.Log.Info("the pager can be called again", "route", route)
 	}
 	p.failing[route] = err != nil
 }
@@ -136,19 +136,19 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 	notified := func(other record.Page) bool { return other.Open() && other.Route == page.Route && other.FaultNotified }
 	if page.Fault != "" && page.State == record.PageCalling && !slices.ContainsFunc(slices.Collect(maps.Values(p.pages)), notified) {
 		page.FaultNotified = true
-		events = []record.Event{p.cfg.pagerUnreachable(page)}
+		events = []record.Event{p.pagerUnreachable(page)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageSave)
 	defer cancel()
-	if err := p.cfg.Pages.SavePage(ctx, p.cfg.Account.Name, page, events...); err != nil {
+	if err := p.Pages.SavePage(ctx, p.Account.Name, page, events...); err != nil {
 		return err
 	}
 	p.pages[page.Attack] = page
 	if page.State == record.PageEnded {
 		delete(p.tries, page.ID)
 	}
-	p.cfg.Notifier.Notify(p.cfg.Account.Name, events)
-	p.cfg.Notifier.Stale(p.cfg.Account.Name)
+	p.Notifier.Notify(p.Account.Name, events)
+	p.Notifier.Stale(p.Account.Name)
 	return nil
 }
 

@@ -32,7 +32,8 @@ const (
 	refused = "refused"
 )
 
-// Pages are the account's pages in the store.
+// Pages are the account's pages in the store. An interface, like Triage, because its tests play hours on one clock, which
+// a connection to Redis would hold still.
 type Pages interface {
 	Pages(ctx context.Context, account string) (map[string]record.Page, error)
 	// SavePage saves a page together with events.
@@ -47,20 +48,21 @@ type Triage interface {
 	Mutes(ctx context.Context, account string) ([]record.Mute, error)
 }
 
-// Notifier learns of stored events and of stale cards.
+// Notifier learns of stored events and of stale cards. An interface because the real one is above this package.
 type Notifier interface {
 	Notify(account string, events []record.Event)
 	Stale(account string)
 }
 
-// Sender sends to one pager.
+// Sender sends to one pager. An interface because its tests play hours on one clock, which a call over the wire would
+// hold still.
 type Sender interface {
 	Send(ctx context.Context, e pager.Event) error
 	// Lasts is how long the pager keeps an event: until then it has to be sent again. 0: for good.
 	Lasts() time.Duration
 }
 
-// Clock tells the time.
+// Clock tells the time. An interface because the real one is the connection's, and its tests play hours on another.
 type Clock interface {
 	Now() time.Time
 }
@@ -82,7 +84,7 @@ type Config struct {
 
 // Paging calls an account's pagers. The replica that owns the account has the only one.
 type Paging struct {
-	cfg Config
+	Config
 
 	mu      sync.Mutex
 	pages   map[string]record.Page // by attack, as the store has them
@@ -102,7 +104,7 @@ func New(cfg Config) *Paging {
 			cfg.Calls.WithLabelValues(cfg.Account.Name, outcome) // 0 from the start on: the first failure is an increase
 		}
 	}
-	return &Paging{cfg: cfg, tries: map[string]*tries{}, failing: map[string]bool{}, under: map[string]string{}, unsaved: map[string]bool{}}
+	return &Paging{Config: cfg, tries: map[string]*tries{}, failing: map[string]bool{}, under: map[string]string{}, unsaved: map[string]bool{}}
 }
 
 // tries are this replica's of one page.
@@ -127,11 +129,11 @@ func (p *Paging) Run(held, more context.Context) {
 	defer p.rounds.Wait()
 	for logged := false; ; {
 		if err := p.round(held); err != nil && held.Err() == nil && !logged {
-			p.cfg.Log.ErrorContext(held, "find due pages", "err", err)
+			p.Log.ErrorContext(held, "find due pages", "err", err)
 			logged = true
 		} else if err == nil {
 			logged = false
-			if len(p.cfg.Pagers) == 0 && len(p.stored()) == 0 {
+			if len(p.Pagers) == 0 && len(p.stored()) == 0 {
 				return // the account has no pager, and no page to resolve
 			}
 		}
@@ -148,7 +150,7 @@ func (p *Paging) round(ctx context.Context) (err error) {
 	if err := p.load(ctx); err != nil {
 		return err
 	}
-	attacks, known := p.cfg.Attacks()
+	attacks, known := p.Attacks()
 	if !known {
 		return nil
 	}
@@ -156,16 +158,16 @@ func (p *Paging) round(ctx context.Context) (err error) {
 	if len(todo) == 0 {
 		return nil
 	}
-	triages, err := p.cfg.Triage.AllTriage(ctx, p.cfg.Account.Name)
+	triages, err := p.Triage.AllTriage(ctx, p.Account.Name)
 	if err != nil {
 		return err
 	}
-	mutes, err := p.cfg.Triage.Mutes(ctx, p.cfg.Account.Name)
+	mutes, err := p.Triage.Mutes(ctx, p.Account.Name)
 	if err != nil {
 		return err
 	}
 	for i, c := range todo {
-		_, muted := policy.Muted(mutes, c.shown.Attack, p.cfg.Clock.Now())
+		_, muted := policy.Muted(mutes, c.shown.Attack, p.Clock.Now())
 		todo[i].state = p.unacknowledged(c.shown, triages[c.id], muted)
 	}
 	for route, all := range p.free(todo) {
@@ -179,7 +181,7 @@ func (p *Paging) load(ctx context.Context) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.pages == nil {
-		p.pages, err = p.cfg.Pages.Pages(ctx, p.cfg.Account.Name)
+		p.pages, err = p.Pages.Pages(ctx, p.Account.Name)
 	}
 	return err
 }
@@ -224,14 +226,14 @@ func (p *Paging) roundOf(ctx context.Context, route string, all []candidate) {
 	for _, c := range all {
 		g.Go(func() error {
 			defer p.release(c.id)
-			return delay.Try(p.cfg.Log, "a page", func() error { return p.step(ctx, c) })
+			return delay.Try(p.Log, "a page", func() error { return p.step(ctx, c) })
 		})
 	}
 	err := g.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil && ctx.Err() == nil && !p.unsaved[route] {
-		p.cfg.Log.ErrorContext(ctx, "save pages", "route", route, "err", err)
+		p.Log.ErrorContext(ctx, "save pages", "route", route, "err", err)
 	}
 	p.unsaved[route] = err != nil
 }
@@ -263,7 +265,7 @@ func (p *Paging) unacknowledged(s record.AttackState, triage record.Triage, mute
 func (p *Paging) todo(attacks []record.AttackState) (todo []candidate) {
 	open := p.stored()
 	for _, s := range attacks {
-		id := record.AttackID(p.cfg.Account.Name, s.Attack.ID)
+		id := record.AttackID(p.Account.Name, s.Attack.ID)
 		todo = append(todo, candidate{id: id, shown: s})
 		delete(open, id)
 	}
@@ -282,16 +284,16 @@ func (p *Paging) step(ctx context.Context, c candidate) error {
 	case c.page.Open() && !unknown && c.state.escalates(c.page):
 		*p.triesOf(c.page) = tries{}
 		return p.resolve(ctx, c, time.Time{}) // by one try: the incident's own pager waits
-	case c.page.State == record.PageCalling && c.page.Test && p.cfg.Clock.Now().Sub(c.page.Since) < record.DrillFor:
+	case c.page.State == record.PageCalling && c.page.Test && p.Clock.Now().Sub(c.page.Since) < record.DrillFor:
 		return p.call(ctx, c)
 	case c.page.State == record.PageCalling && (unknown || c.state.over(c.page)):
-		return p.resolve(ctx, c, p.cfg.Clock.Now().UTC())
+		return p.resolve(ctx, c, p.Clock.Now().UTC())
 	case c.page.State == record.PageEnding:
 		return p.end(ctx, c)
 	case c.page.State == record.PageCalling:
 		return p.call(ctx, c)
 	}
-	if again := c.state.again(c.page, p.cfg.Clock.Now().UTC()); again != c.page {
+	if again := c.state.again(c.page, p.Clock.Now().UTC()); again != c.page {
 		return p.save(ctx, again) // first: each replica counts from then
 	}
 	return p.begin(ctx, c)
@@ -310,7 +312,7 @@ func (p *Paging) resolve(ctx context.Context, c candidate, ended time.Time) erro
 // replica that goes on with it uses the same id, by which the pager recognises repetitions.
 func (p *Paging) begin(ctx context.Context, c candidate) error {
 	since, at, ok := c.state.PagesAt(c.page)
-	now := p.cfg.Clock.Now().UTC()
+	now := p.Clock.Now().UTC()
 	if !ok || now.Before(at) {
 		return nil
 	}
@@ -319,13 +321,13 @@ func (p *Paging) begin(ctx context.Context, c candidate) error {
 		return nil
 	}
 	c.page = record.Page{ // its id is the same for all that is sent about one time, since then, in which the attack is unacknowledged
-		ID: record.DeliveryID(p.cfg.Account.Name, c.shown.Attack.ID, "page", int(since.UnixMilli())), Attack: c.id, Route: route, Since: since, Severity: string(record.Worst(c.shown.Severity, record.SeverityOf(c.shown.Attack))),
+		ID: record.DeliveryID(p.Account.Name, c.shown.Attack.ID, "page", int(since.UnixMilli())), Attack: c.id, Route: route, Since: since, Severity: string(record.Worst(c.shown.Severity, record.SeverityOf(c.shown.Attack))),
 		Incident: c.shown.Attack.Incident(), State: record.PageCalling,
 	}
 	if err := p.save(ctx, c.page); err != nil {
 		return err
 	}
-	triage, err := p.cfg.Triage.TriageOf(ctx, p.cfg.Account.Name, c.id) // it may have been acknowledged just now
+	triage, err := p.Triage.TriageOf(ctx, p.Account.Name, c.id) // it may have been acknowledged just now
 	if err != nil {
 		return err
 	}
@@ -339,11 +341,11 @@ func (p *Paging) begin(ctx context.Context, c candidate) error {
 // route is the route whose pager is called for an attack: the one that was chosen at its first card; if the
 // configuration has no pager for it any more, the one that takes the attack now.
 func (p *Paging) route(s record.AttackState) (string, bool) {
-	if p.cfg.Pagers[s.Pager.Route] != nil {
+	if p.Pagers[s.Pager.Route] != nil {
 		return s.Pager.Route, true
 	}
-	for _, t := range poller.Explain(p.cfg.Account, s.Attack) {
-		if route := p.cfg.Account.MatchText(t.Route.Match); t.Mismatch == "" && p.cfg.Pagers[route] != nil {
+	for _, t := range poller.Explain(p.Account, s.Attack) {
+		if route := p.Account.MatchText(t.Route.Match); t.Mismatch == "" && p.Pagers[route] != nil {
 			return route, true
 		}
 	}
@@ -351,7 +353,7 @@ func (p *Paging) route(s record.AttackState) (string, bool) {
 }
 
 func (p *Paging) drop(ctx context.Context, attack string) error {
-	if err := p.cfg.Pages.DropPage(ctx, p.cfg.Account.Name, attack); err != nil {
+	if err := p.Pages.DropPage(ctx, p.Account.Name, attack); err != nil {
 		return err
 	}
 	p.mu.Lock()

@@ -80,7 +80,7 @@ func About(err error, arg, value string) error {
 }
 
 // Usage refuses a line that is written wrong.
-func Usage(t text.Text) error { return &Refusal{Kind: ErrUsage, Text: t} }
+func Usage(parts ...any) error { return &Refusal{Kind: ErrUsage, Text: text.New(parts...)} }
 
 // Invalid refuses a word that is none of what there may be, of which example is one. should says more.
 func Invalid(what, typed, example string, should ...any) error {
@@ -126,13 +126,13 @@ func WithOutcome(err error) error {
 }
 
 // Guarded refuses what a guard doesn't let through.
-func Guarded(t text.Text) error { return &Refusal{Kind: ErrGuarded, Text: t} }
+func Guarded(parts ...any) error { return &Refusal{Kind: ErrGuarded, Text: text.New(parts...)} }
 
 // Denied refuses what the person may not do.
 func Denied(t text.Text) error { return &Refusal{Kind: ErrDenied, Text: t} }
 
 // Nothing refuses what holds already, or what there is nothing to do about.
-func Nothing(t text.Text) error { return &Refusal{Kind: ErrNothing, Text: t} }
+func Nothing(parts ...any) error { return &Refusal{Kind: ErrNothing, Text: text.New(parts...)} }
 
 // Typed is what a user typed, short enough to be quoted.
 func Typed(s string) text.Code { return text.Code(text.Sanitize(s, text.MaxPath)) }

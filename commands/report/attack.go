@@ -12,30 +12,30 @@ import (
 )
 
 // AttackLines are what an attack is, from where and since when.
-func AttackLines(c *call.Call, k record.KnownAttack) (lines []text.Text) {
+func AttackLines(c *call.Call, k record.KnownAttack) (lines text.Lines) {
 	if k.Incident() {
-		lines = append(lines, text.New(worked(k.Attack), ". ", text.Code("vulns "+text.Field(k.VulnID)), " shows it with its incidents"))
+		lines.Add(worked(k.Attack), ". ", text.Code("vulns "+text.Field(k.VulnID)), " shows it with its incidents")
 	}
 	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", words.Ago(k.First, c.Now), ", ", words.Figure(k.Payloads, "payload"), ", ", words.Figure(k.SourceCount, "source"), ", ", words.Answers(k.Attack)))
 }
 
 // Details are what an attack's card has no room for: how its hits came, the mode, and why a button is missing.
-func Details(s call.Situation) (lines []text.Text) {
+func Details(s call.Situation) (lines text.Lines) {
 	if s.ListsReadAt.IsZero() {
 		return append(lines, text.New("Which buttons would help is unknown: the service doesn't answer"))
 	}
 	if s.Attack.App.Known {
-		lines = append(lines, text.New("Mode by rules: ", words.ModeName(text.Field(words.ModeByRules(s.Rules, int(s.Attack.App.N)))), " (a node's own setting can override it)"))
+		lines.Add("Mode by rules: ", words.ModeName(text.Field(words.ModeByRules(s.Rules, int(s.Attack.App.N)))), " (a node's own setting can override it)")
 	}
 	for _, why := range advice.Advise(s).Notes {
-		lines = append(lines, text.New("Not offered: ", why))
+		lines.Add("Not offered: ", why)
 	}
 	return lines
 }
 
 // Fresh is the call's attack as the service lists it now: the stored record of one without a card may be an hour old.
 // Where the service doesn't answer it is that one, and a line says so.
-func Fresh(c *call.Call) (k record.KnownAttack, old []text.Text) {
+func Fresh(c *call.Call) (k record.KnownAttack, old text.Lines) {
 	k = *c.Attack
 	if record.IsStorm(k.Attack.ID) {
 		return k, nil
@@ -45,7 +45,7 @@ func Fresh(c *call.Call) (k record.KnownAttack, old []text.Text) {
 		k.Attack = now
 	}
 	if err != nil {
-		old = []text.Text{text.New("The service doesn't answer: these figures are the last that wafbot saw")}
+		old = text.Lines{text.New("The service doesn't answer: these figures are the last that wafbot saw")}
 	}
 	return k, old
 }
@@ -58,7 +58,7 @@ func worked(a apiclient.Attack) text.Text {
 // sourcesLine is where an attack's hits came from, as far as the service listed it: at most so many sources, each with
 // its remark.
 func sourcesLine(a apiclient.Attack, most int, about func(apiclient.Source) string) text.Text {
-	var named []text.Text
+	var named text.Lines
 	for _, s := range a.Sources[:min(most, len(a.Sources))] {
 		percent := ""
 		if n, ok := words.Share(s, a); ok {
@@ -67,13 +67,13 @@ func sourcesLine(a apiclient.Attack, most int, about func(apiclient.Source) stri
 		one := text.New(text.Code(s.IP.String()))
 		for _, words := range []string{text.Sanitize(s.Country, 20), percent, about(s)} {
 			if words != "" {
-				one = text.New(one, " ", words)
+				one.Add(" ", words)
 			}
 		}
 		named = append(named, one)
 	}
 	if rest := a.SourceCount.N - int64(len(named)); a.SourceCount.Known && rest > 0 {
-		named = append(named, text.New(rest, " more"))
+		named.Add(rest, " more")
 	}
 	if len(a.Sources) == 0 {
 		return text.New("Sources: unknown")

@@ -18,95 +18,100 @@ import (
 // more than a few accounts nobody reads one list after another.
 func Together(c *call.Call) bool { return len(c.InScope) > call.ShortList }
 
-// OfAccount is a line of such a list.
-func OfAccount(account string, line text.Text) text.Text {
-	return text.Lead(account, text.Cell(" "), line)
+// lists are what the accounts of a call list.
+type lists[T any] struct {
+	what, span string // "attack", " in the last 1 h"
+	titles     []string
+	at         func(T) time.Time
+	line       func(*config.Account, T) text.Text
+	of         []listed[T]
 }
 
-// attackList is what an account lists.
-type attackList struct {
-	of   *config.Account
-	now  time.Time // by the clock of its service
-	back time.Duration
-	all  []apiclient.Attack
-	err  error
+// listed is what an account lists, or why that is unknown.
+type listed[T any] struct {
+	account *config.Account
+	rows    []T
+	err     error
 }
 
-// ListAttacks lists attacks, or incidents only, of all the accounts that the call is about.
-func ListAttacks(c *call.Call, what string, back time.Duration) (call.Result, error) {
-	lists, failed, data := make([]attackList, len(c.InScope)), 0, []call.AttackRow{}
-	for i, a := range c.InScope {
-		one := c.For(a)
-		from, err := Since(one, back)
-		if err != nil {
-			return call.Result{}, err
-		}
-		l := attackList{of: a, now: one.Now, back: one.Now.Sub(from)}
-		if l.all, err = one.Facts.Attacks.Get(); err != nil {
-			l.err = refusal.FromService(fmt.Errorf("list attacks of %s: %w", a.Name, err))
-			failed++
-		}
-		for _, attack := range l.all {
-			row := call.NewAttackRow(a, attack, record.Triage{})
-			row.Ongoing = one.Ongoing(a, attack)
-			data = append(data, row)
-		}
-		lists[i] = l
-	}
-	if failed == len(lists) {
-		return call.Result{}, lists[len(lists)-1].err
-	}
+// answer shows the lists; data is the same for programs.
+func (l lists[T]) answer(c *call.Call, data any) (call.Result, error) {
 	res := call.Result{Account: c.OnlyAccount(), Data: data}
-	pages := call.Pages(c, len(lists))
 	if Together(c) {
-		pages = call.Pages(c, 1)
-		res.Lines = listedTogether(c, what, lists, pages)
-		return pages.Finish(res)
+		return l.together(c, res)
 	}
-	for _, l := range lists {
-		res.Lines = append(res.Lines, l.lines(c, what, pages)...)
+	pages := call.Pages(c, len(l.of))
+	for _, list := range l.of {
+		if list.err != nil {
+			words, _ := call.ForPeople(c.Invocation, list.err)
+			res.Lines.Add(text.Bold(list.account.Name), ": unknown: ", words)
+			continue
+		}
+		res.Lines.Add(text.Bold(list.account.Name), ": ", text.Count(len(list.rows), l.what), l.span)
+		line := func(i int) text.Text { return l.line(list.account, list.rows[i]) }
+		res.Lines = append(res.Lines, pages.Table(l.titles, len(list.rows), line)...)
 	}
 	return pages.Finish(res)
 }
 
-// lines are the account's list.
-func (l attackList) lines(c *call.Call, what string, pages *call.Pager) []text.Text {
-	if l.err != nil {
-		words, _ := call.ForPeople(c.Invocation, l.err)
-		return []text.Text{text.Lead(l.of.Name, ": unknown: ", words)}
-	}
-	head := text.Lead(l.of.Name, ": ", text.Count(len(l.all), what), " in the last ", text.Duration(l.back))
-	return append([]text.Text{head}, pages.Table(words.AttackTitles(), len(l.all), func(i int) text.Text { return words.Attack(l.of, l.all[i], l.now) })...)
-}
-
-// listedTogether are the lists as one, the newest first. Of the accounts that could not be read it names a few.
-func listedTogether(c *call.Call, what string, lists []attackList, pages *call.Pager) (lines []text.Text) {
+// together shows the lists as one, the newest first. Of the accounts that could not be read it names a few.
+func (l lists[T]) together(c *call.Call, res call.Result) (call.Result, error) {
 	type row struct {
-		list   attackList
-		attack apiclient.Attack
+		account *config.Account
+		one     T
 	}
 	var rows []row
 	var unknown []string
 	faults, with := map[string]string{}, 0
-	for _, l := range lists {
-		if l.err != nil {
-			words, _ := call.ForPeople(c.Invocation, l.err)
-			unknown, faults[l.of.Name] = append(unknown, l.of.Name), words.String()
+	for _, list := range l.of {
+		if list.err != nil {
+			words, _ := call.ForPeople(c.Invocation, list.err)
+			unknown, faults[list.account.Name] = append(unknown, list.account.Name), words.String()
 		}
-		if len(l.all) > 0 {
-			with++
-		}
-		for _, attack := range l.all {
-			rows = append(rows, row{l, attack})
+		with += min(1, len(list.rows))
+		for _, one := range list.rows {
+			rows = append(rows, row{list.account, one})
 		}
 	}
-	slices.SortStableFunc(rows, func(x, y row) int { return y.attack.Last.Compare(x.attack.Last) })
-	head := text.Lead(text.Count(len(rows), what), " in the last ", text.Duration(lists[0].back), ", in ", text.Number(with), " of ", text.Count(len(lists), "account"))
+	slices.SortStableFunc(rows, func(x, y row) int { return l.at(y.one).Compare(l.at(x.one)) })
+	head := text.Lead(text.Count(len(rows), l.what), l.span, ", in ", text.Number(with), " of ", text.Count(len(l.of), "account"))
 	if n := len(unknown); n > 0 {
-		head = text.New(head, "; unknown of ", text.Number(n))
+		head.Add("; unknown of ", text.Number(n))
 	}
-	lines = append([]text.Text{head}, unknownOf(unknown, faults)...)
-	return append(lines, pages.Table(append([]string{"ACCOUNT"}, words.AttackTitles()...), len(rows), func(i int) text.Text {
-		return OfAccount(rows[i].list.of.Name, words.Attack(rows[i].list.of, rows[i].attack, rows[i].list.now))
-	})...)
+	pages := call.Pages(c, 1)
+	table := pages.Table(append([]string{"ACCOUNT"}, l.titles...), len(rows), func(i int) text.Text {
+		return text.Lead(rows[i].account.Name, text.Cell(" "), l.line(rows[i].account, rows[i].one))
+	})
+	res.Lines = slices.Concat(text.Lines{head}, unknownOf(unknown, faults), table)
+	return pages.Finish(res)
+}
+
+// ListAttacks lists attacks, or incidents only, of all the accounts that the call is about.
+func ListAttacks(c *call.Call, what string, back time.Duration) (call.Result, error) {
+	from, err := Since(c, back)
+	if err != nil {
+		return call.Result{}, err
+	}
+	l := lists[apiclient.Attack]{
+		what: what, span: " in the last " + text.Duration(c.Now.Sub(from)), titles: words.AttackTitles(),
+		at:   func(a apiclient.Attack) time.Time { return a.Last },
+		line: func(of *config.Account, a apiclient.Attack) text.Text { return words.Attack(of, a, c.Times[of.Name]) },
+	}
+	data, failed := []call.AttackRow{}, 0
+	for _, a := range c.InScope {
+		one := c.For(a)
+		list := listed[apiclient.Attack]{account: a}
+		if list.rows, err = one.Facts.Attacks.Get(); err != nil {
+			list.err = refusal.FromService(fmt.Errorf("list attacks of %s: %w", a.Name, err))
+			failed++
+		}
+		for _, attack := range list.rows {
+			data = append(data, one.AttackRow(attack, record.Triage{}))
+		}
+		l.of = append(l.of, list)
+	}
+	if failed == len(l.of) {
+		return call.Result{}, l.of[failed-1].err
+	}
+	return l.answer(c, data)
 }

@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,13 +13,49 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/words"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// AuditUnknown refuses because the audit log can't be read.
-func AuditUnknown(err error) error {
+// auditBack is how far back the log is shown where the line doesn't say.
+const auditBack = 24 * time.Hour
+
+// AuditNeeds are those of ShowAudit.
+func AuditNeeds(c *call.Call) (n call.Needs) {
+	if from, err := auditFrom(c, auditBack); err == nil {
+		n.Audit = record.Later(from, call.Ever)
+	}
+	return n
+}
+
+// ShowAudit lists who did what, of all the accounts that the call is about.
+func ShowAudit(c *call.Call) (call.Result, error) {
+	by, data := auditUser(c), []record.AuditEntry{}
+	l := lists[record.AuditEntry]{
+		what: "entry", titles: []string{"NO.", "WHEN", "WHO", "LINE", "OUTCOME"},
+		at:   func(e record.AuditEntry) time.Time { return e.At },
+		line: func(_ *config.Account, e record.AuditEntry) text.Text { return words.AuditEntry(e) },
+	}
+	_, failed := auditFrom(c, auditBack)
+	for _, a := range c.InScope {
+		entries, err := c.FactsOf(a.Name).Audit.Get()
+		if err != nil {
+			failed = cmp.Or(failed, auditUnknown(err))
+		}
+		entries = slices.DeleteFunc(entries, func(e record.AuditEntry) bool { return !e.IsBy(by) })
+		l.of, data = append(l.of, listed[record.AuditEntry]{account: a, rows: entries}), append(data, entries...)
+	}
+	if failed != nil {
+		return call.Result{}, failed
+	}
+	return l.answer(c, data)
+}
+
+// auditUnknown refuses because the audit log can't be read.
+func auditUnknown(err error) error {
 	if errors.Is(err, record.ErrBadEntry) {
 		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. At the terminal ",
 			text.Code("wafbot audit export"), " names it, and gives the others")}
@@ -25,8 +63,8 @@ func AuditUnknown(err error) error {
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New(refusal.Store(err), ", and the audit log is in it. The same lines are on wafbot's standard output")}
 }
 
-// AuditFrom is the time from which entries are wanted: without since= so long ago. Zero: all that are kept.
-func AuditFrom(c *call.Call, back time.Duration) (time.Time, error) {
+// auditFrom is the time from which entries are wanted: without since= so long ago. Zero: all that are kept.
+func auditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 	if since := c.Line.Keys["since"]; since != "" {
 		var err error
 		if back, err = grammar.ParseDuration(since); err != nil {
@@ -41,15 +79,15 @@ func AuditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 
 // Since is how far back a line looks.
 func Since(c *call.Call, back time.Duration) (time.Time, error) {
-	since, err := AuditFrom(c, back)
+	since, err := auditFrom(c, back)
 	if err == nil && since.IsZero() {
-		err = refusal.Usage(text.New("Invalid duration: forever. Example: ", text.Code("since=24h")))
+		err = refusal.Usage("Invalid duration: forever. Example: ", text.Code("since=24h"))
 	}
 	return since, err
 }
 
-// AuditUser is the part of a name or id, in lower case, by which entries are wanted; "": all entries.
-func AuditUser(c *call.Call) string {
+// auditUser is the part of a name or id, in lower case, by which entries are wanted; "": all entries.
+func auditUser(c *call.Call) string {
 	by := c.Line.Keys["by"]
 	if user, err := call.ReadUser(by, nil); err == nil {
 		by = user
@@ -65,14 +103,14 @@ func AuditUser(c *call.Call) string {
 func ExportAudit(ctx context.Context, c *call.Call, log *store.Audit) (call.Result, error) {
 	if c.Actor.Via != record.ViaCLI {
 		line := c.Line.With("account", c.OnlyAccount())
-		return call.Result{Account: c.OnlyAccount(), Lines: []text.Text{
+		return call.Result{Account: c.OnlyAccount(), Lines: text.Lines{
 			text.New("The audit log is exported at the terminal, as JSON lines: ", text.Code("wafbot "+line.String()), ". Here ", text.Code("audit"), " lists it"),
 		}}, nil
 	}
-	by := AuditUser(c)
+	by := auditUser(c)
 	return call.Result{Account: c.OnlyAccount(), Stream: func(yield func(any, error) bool) {
 		for _, a := range c.InScope {
-			from, err := AuditFrom(c.For(a), grammar.Never)
+			from, err := auditFrom(c.For(a), grammar.Never)
 			if err != nil {
 				yield(nil, err)
 				return

@@ -36,7 +36,7 @@ type History struct {
 	Mutes    []record.Mute              `json:"mutes,omitempty"`    // that cover it now
 	Outages  []record.Outage            `json:"outages,omitempty"`  // that fall into it
 	Modes    []efficacy.ModeWindow      `json:"modes,omitempty"`    // likewise
-	Unknown  []text.Text                `json:"unknown,omitempty"`  // what is not known, and why
+	Unknown  text.Lines                 `json:"unknown,omitempty"`  // what is not known, and why
 	Storm    *call.StormRow             `json:"storm,omitempty"`    // nil: it is an attack
 
 	away error // why the store could not be read, or a part of it; nil: it could
@@ -79,7 +79,7 @@ func HistoryOf(c *call.Call) History {
 	h.failed(err)
 	switch {
 	case isOne && err == nil:
-		h.Storm, h.Attack, h.ReadAt = new(call.NewStormRow(storm, h.Account, record.Triage{})), storm.Attack, storm.SeenAt
+		h.Storm, h.Attack, h.ReadAt = new(c.StormRow(storm, record.Triage{})), storm.Attack, storm.SeenAt
 	case !isOne:
 		h.figures(c)
 	}

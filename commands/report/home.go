@@ -20,9 +20,9 @@ import (
 type Home struct {
 	Accounts []Overview
 	Who      record.Actor
-	Trouble  []text.Text // what is wrong beside the accounts
-	Trend    call.Part   // of the accounts together; the zero Part where it wasn't asked for
-	Now      time.Time   // of the call
+	Trouble  text.Lines // what is wrong beside the accounts
+	Trend    call.Part  // of the accounts together; the zero Part where it wasn't asked for
+	Now      time.Time  // of the call
 }
 
 // Policies says what the accounts' policies allow.
@@ -96,7 +96,7 @@ func (h Home) where() record.Line {
 }
 
 // PartLines are parts as lines, where there are no buttons. Pages cut the rows; nil: all are shown.
-func PartLines(parts []call.Part, pages *call.Pager) (lines []text.Text) {
+func PartLines(parts []call.Part, pages *call.Pager) (lines text.Lines) {
 	for _, p := range parts {
 		lines = append(lines, p.Title)
 		if pages != nil {
@@ -104,7 +104,7 @@ func PartLines(parts []call.Part, pages *call.Pager) (lines []text.Text) {
 			continue
 		}
 		for _, r := range p.Rows {
-			lines = append(lines, text.New("• ", r.Text))
+			lines.Add("• ", r.Text)
 		}
 		if p.More != nil {
 			lines = append(lines, p.More)
@@ -166,7 +166,7 @@ func (h Home) ongoing() (p call.Part) {
 	case len(all) > storms:
 		p.Title = text.Lead("Going on: "+text.Count(len(all)-storms, "attack"), ", ", text.Count(incidents, "incident"), " among them")
 		if storms > 0 {
-			p.Title = text.New(p.Title, ", and ", text.Count(storms, "storm"))
+			p.Title.Add(", and ", text.Count(storms, "storm"))
 		}
 	case storms > 0:
 		p.Title = text.Lead("Going on: " + text.Count(storms, "storm"))
@@ -176,7 +176,7 @@ func (h Home) ongoing() (p call.Part) {
 		p.Title = text.Lead("Nothing is going on", " (no hit in the last ", text.Duration(quietFor), ")")
 	}
 	if n := len(unknown); n > 0 && n < len(h.Accounts) {
-		p.Title = text.New(p.Title, ", and what goes on is unknown of ", text.Count(n, "account"))
+		p.Title.Add(", and what goes on is unknown of ", text.Count(n, "account"))
 	}
 	slices.SortStableFunc(all, func(x, y burning) int {
 		return cmp.Or(words.UrgentFirst(x.headline, y.headline), cmp.Compare(y.hits, x.hits))
@@ -191,11 +191,11 @@ func (h Home) ongoing() (p call.Part) {
 }
 
 // unknownOf says why it is unknown what goes on in accounts: a line for each cause, with a few of its accounts.
-func unknownOf(accounts []string, why map[string]string) (lines []text.Text) {
+func unknownOf(accounts []string, why map[string]string) (lines text.Lines) {
 	all := words.Alike(accounts, func(account string) string { return why[account] })
 	for _, said := range all[:min(maxCauses, len(all))] {
 		names := text.Enumerate(said.Accounts, maxNamed, func(a string) text.Text { return text.Lead(a) })
-		lines = append(lines, text.New(names, ": what goes on is unknown: ", said.Words))
+		lines.Add(names, ": what goes on is unknown: ", said.Words)
 	}
 	return lines
 }
@@ -239,7 +239,7 @@ func (h Home) triaged(o Overview, id string, words text.Text, k record.Triage, w
 	if o.NoStore {
 		of = text.New("who is on it is unknown")
 	}
-	words = text.New(words, " · ", of, " · ", text.Code(id), written)
+	words.Add(" · ", of, " · ", text.Code(id), written)
 	if k.Owner != nil || o.NoStore {
 		return h.row(o, words)
 	}
@@ -249,7 +249,7 @@ func (h Home) triaged(o Overview, id string, words text.Text, k record.Triage, w
 // triage names the owner of an attack or storm, and its verdict.
 func triage(k record.Triage) text.Text {
 	if k.Owner == nil {
-		return text.Join(append([]text.Text{words.Owner(nil)}, words.Triage(k)...), " · ")
+		return text.Join(append(text.Lines{words.Owner(nil)}, words.Triage(k)...), " · ")
 	}
 	return text.Join(words.Triage(k), " · ")
 }
@@ -302,7 +302,7 @@ func (h Home) inForce() (p call.Part) {
 		p.Title = text.Lead("In force by wafbot: ", text.Number(len(rows)))
 	}
 	if n := len(unknown); n > 0 && n < len(h.Accounts) {
-		p.Title = text.New(p.Title, ", and unknown of ", text.Count(n, "account"))
+		p.Title.Add(", and unknown of ", text.Count(n, "account"))
 	}
 	p.Rows = append(unknown, rows...)
 	return p
@@ -377,10 +377,10 @@ func (h Home) health() (p call.Part) {
 	}
 	p.Title = text.Lead("Health: ", text.Number(well), " of ", text.Count(len(h.Accounts), "account"), " watched well")
 	if well > 0 {
-		p.Title = text.New(p.Title, ", last good poll ", words.Ago(oldest.Health.LastGood, oldest.Now))
+		p.Title.Add(", last good poll ", words.Ago(oldest.Health.LastGood, oldest.Now))
 	}
 	if unknown > 0 {
-		p.Title = text.New(p.Title, "; not known of ", text.Number(unknown))
+		p.Title.Add("; not known of ", text.Number(unknown))
 	}
 	return p
 }
@@ -389,11 +389,11 @@ func (h Home) health() (p call.Part) {
 func (o Overview) age() time.Duration { return o.Now.Sub(o.Health.LastGood) }
 
 // trouble says what keeps wafbot from watching the account or from changing it.
-func (o Overview) trouble() (lines []text.Text) {
+func (o Overview) trouble() (lines text.Lines) {
 	if h := o.Health; h != nil && h.Failing != "" {
 		line := text.Lead("WAF API unreachable: ", h.Failing, "; last good poll ", words.Ago(h.LastGood, o.Now))
 		if !h.Since.IsZero() {
-			line = text.New(line, "; so since ", h.Since)
+			line.Add("; so since ", h.Since)
 		}
 		lines = append(lines, line)
 	}
@@ -406,7 +406,7 @@ func (o Overview) trouble() (lines []text.Text) {
 	for _, name := range o.Damaged {
 		line := text.Lead("Damaged in Redis, and set aside: ", text.Code(text.Sanitize(name, text.MaxPath)))
 		if _, id, ok := strings.Cut(name, ":changes "); ok {
-			line = text.New(line, ". Whether change ", text.Code(text.Field(id)), " is in force is unknown, and wafbot can't end it: look at ", text.Code("lists"), " and ", text.Code("rules"))
+			line.Add(". Whether change ", text.Code(text.Field(id)), " is in force is unknown, and wafbot can't end it: look at ", text.Code("lists"), " and ", text.Code("rules"))
 		}
 		lines = append(lines, line)
 	}

@@ -73,7 +73,7 @@ func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 		d.Item(line)
 	}
 	if s.UnblockedCount > 0 {
-		var unblocked []text.Text
+		var unblocked text.Lines
 		for _, one := range s.Unblocked {
 			unblocked = append(unblocked, words.Attack(c.Account, one, c.Now))
 		}
@@ -101,7 +101,7 @@ func outcome(c *call.Call, h History) text.Text {
 	if len(h.Modes) == 0 {
 		return text.New("The service registered no incident")
 	}
-	var modes []text.Text
+	var modes text.Lines
 	for _, m := range h.Modes {
 		modes = append(modes, m.Text(c.Account, h.At))
 	}
@@ -116,16 +116,16 @@ func inPlace(c *call.Call, d *text.Document, h History) {
 		line := text.Lead(ch.Does, ", by ", text.Field(ch.Actor.Name))
 		switch {
 		case ch.Overdue(h.At):
-			line = text.New(line, ", though it should have ended ", ch.Until, ": wafbot tries each minute")
+			line.Add(", though it should have ended ", ch.Until, ": wafbot tries each minute")
 		case ch.Until.IsZero():
-			line = text.New(line, ", without an end")
+			line.Add(", without an end")
 		case ch.MustBeEnded():
-			line = text.New(line, ", until wafbot undoes it ", ch.Until)
+			line.Add(", until wafbot undoes it ", ch.Until)
 		default:
-			line = text.New(line, ", until it ends by itself ", ch.Until)
+			line.Add(", until it ends by itself ", ch.Until)
 		}
 		if seen := efficacy.Line(s, ch); len(seen) > 0 && !ch.Overdue(h.At) {
-			line = text.New(line, ". Now: ", seen)
+			line.Add(". Now: ", seen)
 		}
 		d.Item(text.New(line, ". ", text.Code("undo "+ch.ID), " undoes it"))
 	}
@@ -171,7 +171,7 @@ func whoDidWhat(d *text.Document, h History) {
 			if i == 0 {
 				between = ": "
 			}
-			line = text.New(line, between, p.times[outcome], " ", outcome, " (", strings.Join(p.verbs[outcome], ", "), ")")
+			line.Add(between, p.times[outcome], " ", outcome, " (", strings.Join(p.verbs[outcome], ", "), ")")
 		}
 		d.Item(line)
 	}
@@ -186,8 +186,8 @@ func whoDidWhat(d *text.Document, h History) {
 const maxNumbers = 60
 
 // notKnown says what a reader must not take for granted.
-func notKnown(h History) []text.Text {
-	all := []text.Text{
+func notKnown(h History) text.Lines {
+	all := text.Lines{
 		text.New("How many hits there were exactly: the service counts samples, and late. Quiet means that no hit was seen, not that it is over"),
 		text.New("What others did in the service's console, and what a node's own setting overrides"),
 	}
@@ -195,16 +195,16 @@ func notKnown(h History) []text.Text {
 	e := h.Evidence
 	switch {
 	case h.away != nil:
-		all = append(all, text.New("What else wafbot saw and did, or a part of it: ", refusal.Store(h.away), ". What was done is also on wafbot's standard output"))
+		all.Add("What else wafbot saw and did, or a part of it: ", refusal.Store(h.away), ". What was done is also on wafbot's standard output")
 	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Triage.Owner == nil:
-		all = append(all, text.New("How it looked at first: wafbot posted no card of it, and keeps that only of attacks with a card"))
+		all.Add("How it looked at first: wafbot posted no card of it, and keeps that only of attacks with a card")
 	case e == nil:
-		all = append(all, text.New("How it looked at first: that is not kept, because wafbot posted no card of it, its store was emptied, or it is over 30 days ago"))
+		all.Add("How it looked at first: that is not kept, because wafbot posted no card of it, its store was emptied, or it is over 30 days ago")
 	case e.Late:
-		all = append(all, text.New("How it looked at first: wafbot's store was emptied since, or an earlier version did not keep it"))
+		all.Add("How it looked at first: wafbot's store was emptied since, or an earlier version did not keep it")
 	}
 	if n := len(h.Outages); n > 0 {
-		all = append(all, text.New("What happened while it was not watched: ", n, " ", text.Plural(int64(n), "outage"), ", with their times above"))
+		all.Add("What happened while it was not watched: ", n, " ", text.Plural(int64(n), "outage"), ", with their times above")
 	}
 	return all
 }

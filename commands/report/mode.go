@@ -27,9 +27,9 @@ func ShowMode(c *call.Call) (call.Result, error) {
 	if by := words.ModeRuleInForce(rules, app); by != nil && (by != own || app == apiclient.AllApps) {
 		inherited = "the account's, by rule " + strconv.FormatInt(by.ID, 10) + "; "
 	}
-	lines := []text.Text{text.New("Mode of ", words.ModeApp(c.Account, app), " by rules: ", text.Bold(words.ModeName(mode)), " (", inherited, "a node's own setting can override it)")}
+	lines := text.Lines{text.New("Mode of ", words.ModeApp(c.Account, app), " by rules: ", text.Bold(words.ModeName(mode)), " (", inherited, "a node's own setting can override it)")}
 	for _, rule := range narrower {
-		lines = append(lines, text.New("• for a part of it: ", words.Rule(c.Account, rule), ", rule ", text.Code(fmt.Sprint(rule.ID))))
+		lines.Add("• for a part of it: ", words.Rule(c.Account, rule), ", rule ", text.Code(fmt.Sprint(rule.ID)))
 	}
 	return call.Result{Lines: lines, Data: map[string]any{"application": app, "mode": mode}}, nil
 }

@@ -171,13 +171,13 @@ func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []ap
 		return k
 	}
 	for _, storm := range storms {
-		row := call.NewStormRow(storm, o.Account, triage(storm.ID))
+		row := c.StormRow(storm, triage(storm.ID))
 		row.Card = links[storm.ID]
 		o.Storms = append(o.Storms, row)
 	}
 	for _, attack := range ongoing {
 		id := record.AttackID(o.Account, attack.ID)
-		row := call.NewAttackRow(o.Of, attack, triage(id))
+		row := c.AttackRow(attack, triage(id))
 		row.Ongoing, row.Card = true, links[id]
 		o.Ongoing = append(o.Ongoing, row)
 	}
@@ -209,7 +209,7 @@ func ActiveMutes(c *call.Call) ([]record.Mute, error) {
 // Ongoing are the attacks that go on, what gets through first.
 func Ongoing(c *call.Call, listed []apiclient.Attack) []apiclient.Attack {
 	ongoing := slices.DeleteFunc(slices.Clone(listed), func(attack apiclient.Attack) bool {
-		return !c.Ongoing(c.Account, attack) || attack.Result() || attack.FalsePositive()
+		return !c.Ongoing(attack) || attack.Result() || attack.FalsePositive()
 	})
 	slices.SortStableFunc(ongoing, words.WorstFirst)
 	return ongoing

@@ -25,7 +25,7 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 	}
 	i := slices.IndexFunc(all, func(s record.StormSeen) bool { return s.ID == c.Attack.ID })
 	if i < 0 {
-		return record.StormSeen{}, true, refusal.Usage(text.New("storm ", text.Code(c.Attack.ID), " is no longer stored"))
+		return record.StormSeen{}, true, refusal.Usage("storm ", text.Code(c.Attack.ID), " is no longer stored")
 	}
 	return all[i], true, nil
 }
@@ -114,10 +114,10 @@ func stormTyped(c *call.Call, typed string) (account *config.Account, storm reco
 	case found == 1:
 		return account, storm, nil
 	case found > 1:
-		err = refusal.Usage(text.New(shown, " fits ", text.Count(found, "storm"), ": write more of the id"))
+		err = refusal.Usage(shown, " fits ", text.Count(found, "storm"), ": write more of the id")
 	case err != nil:
 	case strings.HasPrefix(record.FoldID(typed), "a"):
-		err = refusal.Usage(text.New(shown, " is the id of an attack, and that of a storm begins with s: ", "explain attack="+shown, " says which one grouped it"))
+		err = refusal.Usage(shown, " is the id of an attack, and that of a storm begins with s: ", "explain attack="+shown, " says which one grouped it")
 	default:
 		err = NoStorm(typed)
 	}
@@ -158,7 +158,7 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 		all = slices.DeleteFunc(all, func(g record.GroupedAttack) bool { return g.Last.Before(from) })
 	}
 	slices.SortStableFunc(all, func(x, y record.GroupedAttack) int { return words.WorstFirst(x.Attack, y.Attack) })
-	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{words.StormLine(a, call.NewStormRow(storm, a.Name, record.Triage{}), c.Now)}}
+	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: text.Lines{words.StormLine(a, c.StormRow(storm, record.Triage{}), c.Now)}}
 	pages, data := call.Pages(c, 1), []call.AttackRow{}
 	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
 		own := text.Text(nil)
@@ -168,8 +168,8 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 		return words.AttackWithCard(a, all[i].Attack, c.Now, own)
 	})...)
 	for _, g := range all {
-		row := call.NewAttackRow(a, g.Attack, record.Triage{})
-		row.Ongoing, row.Storm, row.OwnCard = c.Ongoing(a, g.Attack), storm.ID, g.Own
+		row := c.AttackRow(g.Attack, record.Triage{})
+		row.Storm, row.OwnCard = storm.ID, g.Own
 		data = append(data, row)
 	}
 	res.Data = data
@@ -177,15 +177,15 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 }
 
 // StormLines are what a storm is, why it is there, and what doesn't fit in.
-func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
-	lines := []text.Text{words.StormLine(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(seen.Storm))}
+func StormLines(c *call.Call, seen record.StormSeen) text.Lines {
+	lines := text.Lines{words.StormLine(c.Account, c.StormRow(seen, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(seen.Storm))}
 	lines = append(lines, words.Tallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
 	s := seen.Storm
 	for _, one := range s.Unblocked[:min(maxUnblocked, len(s.Unblocked))] {
 		lines = append(lines, text.Lead("Gets through: ", words.Attack(c.Account, one, c.Now)))
 	}
 	if more := s.UnblockedCount - maxUnblocked; more > 0 {
-		lines = append(lines, text.New("… and ", text.Number(more), " more that get through"))
+		lines.Add("… and ", text.Number(more), " more that get through")
 	}
 	for _, behind := range s.Behind {
 		lines = append(lines, text.Lead("Behind that: ", words.StormSource(behind.IP, behind.Country, c.PolicyNow()), ", in ", text.Number(behind.In), " of these and ", text.Number(behind.InAll), " of all"))
@@ -213,5 +213,5 @@ func StormListLine(s record.StormSeen) record.Line {
 
 // NoStorm refuses an id that is no stored storm's.
 func NoStorm(typed string) error {
-	return refusal.Usage(text.New("Unknown storm: ", text.Code(text.Field(typed)), ". ", text.Code("status"), " names those that go on. An id needs at least ", record.MinPrefix, " characters"))
+	return refusal.Usage("Unknown storm: ", text.Code(text.Field(typed)), ". ", text.Code("status"), " names those that go on. An id needs at least ", record.MinPrefix, " characters")
 }

@@ -191,7 +191,7 @@ func (s Summary) unseen() call.Part {
 		}
 		p.Title = text.Lead("What happened: ", incidents, ", ", text.Count(s.Attacks, "other attack"))
 		if !s.NoStore { // else it is unknown what people did
-			p.Title = text.New(p.Title, "; ", text.Number(s.BlockedAnyway), " of these blocked by the WAF alone")
+			p.Title.Add("; ", text.Number(s.BlockedAnyway), " of these blocked by the WAF alone")
 		}
 	}
 	for _, m := range s.Modes {
@@ -236,7 +236,7 @@ func (s Summary) notes() call.Part {
 		}
 		about := text.New(text.Code(n.Attack))
 		if others := len(s.Notes) - i - 1 - len(slices.DeleteFunc(slices.Clone(s.Notes[i+1:]), same)); others > 0 {
-			about = text.New(about, " and ", others, " more")
+			about.Add(" and ", others, " more")
 		}
 		rows = append(rows, call.Row{Text: text.New(about, " ", words.Note(n.Note))})
 	}

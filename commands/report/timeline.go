@@ -17,7 +17,7 @@ import (
 type moment struct {
 	at    time.Time
 	text  text.Text
-	below []text.Text // what belongs to it
+	below text.Lines // what belongs to it
 }
 
 // timeline is what happened, in the order in which it did.
@@ -45,12 +45,12 @@ func (h History) ends(c *call.Call) []moment {
 		if e.Late {
 			line = "Seen by wafbot when it knew nothing of it any more"
 		}
-		all = append(all, moment{e.First.At, text.New(line, ": ", figures(e.First.Attack)), []text.Text{allSources(e.First.Attack)}})
+		all = append(all, moment{e.First.At, text.New(line, ": ", figures(e.First.Attack)), text.Lines{allSources(e.First.Attack)}})
 		if !e.CardAt.IsZero() {
 			all = append(all, moment{at: e.CardAt, text: text.Lead("Card posted")})
 		}
 	}
-	if last := h.Attack.Last; !last.IsZero() && !c.Ongoing(c.Account, h.Attack) {
+	if last := h.Attack.Last; !last.IsZero() && !c.Ongoing(h.Attack) {
 		quiet := text.Lead("Quiet", ": no hit since ", last, ", as far as is known")
 		all = append(all, moment{at: last.Add(c.Account.OngoingFor), text: quiet})
 	}
@@ -74,27 +74,27 @@ func changesMade(c *call.Call, h History) []moment {
 		line := text.Lead(ch.Does, ", by ", text.Field(ch.Actor.Name), " ", text.Code(ch.ID), ": ")
 		switch ch.State {
 		case record.StateBegun:
-			line = text.New(line, "in progress, or its outcome is unknown")
+			line.Add("in progress, or its outcome is unknown")
 		case record.StateFailed:
-			line = text.New(line, text.Bold("NOT done"), ", ", ch.Fault)
+			line.Add(text.Bold("NOT done"), ", ", ch.Fault)
 		case record.StateHalf:
-			line = text.New(line, text.Bold("only partly done"), ", ", ch.Fault)
+			line.Add(text.Bold("only partly done"), ", ", ch.Fault)
 		case record.StateDone, record.StateUndone:
-			line = text.New(line, words.Accepted(ch))
+			line.Add(words.Accepted(ch))
 		}
 		if !ch.Until.IsZero() && ch.Parent() == "" {
-			line = text.New(line, ", until ", ch.Until)
+			line.Add(", until ", ch.Until)
 		}
 		m := moment{at: h.asked(ch), text: line}
 		if ch.Reason != "" {
-			m.below = append(m.below, text.New("Why: ", text.Sanitize(ch.Reason, words.MaxNote)))
+			m.below.Add("Why: ", text.Sanitize(ch.Reason, words.MaxNote))
 		}
 		if ch.Observed != nil && ch.Parent() == "" {
 			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Observed.At, ": ", figures(ch.Observed.Attack)), allSources(ch.Observed.Attack))
 			m.below = append(m.below, h.sourcesSince(ch)...)
 		}
 		if n := h.Efficacy[ch.ID].Stopped(); n > 0 {
-			m.below = append(m.below, text.New("Stopped by it, as far as was seen: at least ", text.Number(n), text.Plural(n, " hit")))
+			m.below.Add("Stopped by it, as far as was seen: at least ", text.Number(n), text.Plural(n, " hit"))
 		}
 		all = append(all, m)
 		for _, said := range h.Efficacy[ch.ID].Said {
@@ -118,8 +118,8 @@ func (h History) asked(ch record.Change) time.Time {
 }
 
 // sourcesSince is what became of the sources that a change denied, each judged by its own hits.
-func (h History) sourcesSince(ch record.Change) []text.Text {
-	var lines []text.Text
+func (h History) sourcesSince(ch record.Change) text.Lines {
+	var lines text.Lines
 	for _, s := range ch.Observed.Attack.Sources {
 		if !ch.Denies(s.IP) {
 			continue
@@ -127,11 +127,11 @@ func (h History) sourcesSince(ch record.Change) []text.Text {
 		line := text.New("Since then from ", text.Code(s.IP.String()), ": ")
 		i := slices.IndexFunc(h.Attack.Sources, func(now apiclient.Source) bool { return now.IP == s.IP })
 		if i < 0 || !h.Listed || !s.Hits.Known || !h.Attack.Sources[i].Hits.Known {
-			lines = append(lines, text.New(line, "unknown, the service doesn't list it now"))
+			lines.Add(line, "unknown, the service doesn't list it now")
 			continue
 		}
 		more := max(0, h.Attack.Sources[i].Hits.N-s.Hits.N)
-		lines = append(lines, text.New(line, text.Count(int(more), "hit"), " more in this attack by ", h.ReadAt))
+		lines.Add(line, text.Count(int(more), "hit"), " more in this attack by ", h.ReadAt)
 	}
 	return lines
 }
@@ -185,9 +185,9 @@ func entryText(e record.AuditEntry) text.Text {
 	asked := text.New(who, " asked ", text.Code(text.Sanitize(e.Line, text.MaxPath)), ": ", text.Bold(e.Outcome))
 	switch {
 	case e.Outcome == "nothing" && e.Why == "":
-		asked = text.New(asked, ", it was so already")
+		asked.Add(", it was so already")
 	case e.Why != "":
-		asked = text.New(asked, ", ", text.Sanitize(strings.ReplaceAll(e.Why, "\n", " "), words.MaxNote))
+		asked.Add(", ", text.Sanitize(strings.ReplaceAll(e.Why, "\n", " "), words.MaxNote))
 	}
 	return asked
 }
@@ -200,7 +200,7 @@ func handoverText(e record.AuditEntry, who, message string) text.Text {
 		line = text.New(who, " takes it over")
 	}
 	if message != "" {
-		line = text.New(line, ": ", message)
+		line.Add(": ", message)
 	}
 	return line
 }

@@ -140,7 +140,7 @@ func ShowTrends(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.FromService(err)
 	}
 	t := Trends(c.Now, days, read)
-	lines := []text.Text{text.Lead(c.Account.Name+": attacks per day", ", ", t.head())}
+	lines := text.Lines{text.Lead(c.Account.Name+": attacks per day", ", ", t.head())}
 	if len(t.Types) > 0 {
 		lines = append(lines, t.chart())
 	}
@@ -197,16 +197,16 @@ func bars(figures []int) string {
 	return b.String()
 }
 
-func seriesLines(title string, all []Series, name func(string) text.Text) (lines []text.Text) {
+func seriesLines(title string, all []Series, name func(string) text.Text) (lines text.Lines) {
 	if len(all) == 0 {
 		return nil
 	}
 	lines = append(lines, text.Lead(title))
 	for _, s := range all[:min(namedInTrend, len(all))] {
-		lines = append(lines, text.New("• ", text.Code(bars(s.Attacks)), " ", text.Number(s.total()), " ", name(s.Name)))
+		lines.Add("• ", text.Code(bars(s.Attacks)), " ", text.Number(s.total()), " ", name(s.Name))
 	}
 	if more := len(all) - namedInTrend; more > 0 {
-		lines = append(lines, text.New("… and ", text.Number(more), " more"))
+		lines.Add("… and ", text.Number(more), " more")
 	}
 	return lines
 }
@@ -216,7 +216,7 @@ func typeInTrend(name string) text.Text {
 }
 
 func statusInTrend(name string) text.Text {
-	return text.New(words.StatusWord(apiclient.Status(name)))
+	return text.New(words.StatusWords[apiclient.Status(name)])
 }
 
 func hostInTrend(name string) text.Text {
@@ -227,18 +227,18 @@ func hostInTrend(name string) text.Text {
 }
 
 // remarks say what the figures leave out.
-func (t Trend) remarks() (lines []text.Text) {
+func (t Trend) remarks() (lines text.Lines) {
 	if len(t.Attacks) > 1 && len(t.Types) > 0 {
-		lines = append(lines, text.New("An attack that goes on after midnight counts on each of its days"))
+		lines.Add("An attack that goes on after midnight counts on each of its days")
 	}
 	if t.Results > 0 {
-		lines = append(lines, text.New("Not counted: ", text.Count(t.Results, "record"), " of denied sources and patches at work"))
+		lines.Add("Not counted: ", text.Count(t.Results, "record"), " of denied sources and patches at work")
 	}
 	if t.Undated > 0 {
-		lines = append(lines, text.New("Not counted: ", text.Count(t.Undated, "row"), " of which the service doesn't say the day"))
+		lines.Add("Not counted: ", text.Count(t.Undated, "row"), " of which the service doesn't say the day")
 	}
 	if t.CutAt > 0 {
-		lines = append(lines, text.New("The service has more rows than wafbot reads at once: ", text.Code("trends since=1d"), " asks for the fewest"))
+		lines.Add("The service has more rows than wafbot reads at once: ", text.Code("trends since=1d"), " asks for the fewest")
 	}
 	return lines
 }
@@ -263,7 +263,7 @@ func trendPart(c *call.Call) call.Part {
 	t := Trends(c.Now, trendDays, known...)
 	line := text.New(title, " ", text.Code(bars(t.Attacks)), " ", t.head())
 	if unknown := len(c.InScope) - len(known); unknown > 0 {
-		line = text.New(line, "; unknown just now of ", text.Count(unknown, "account"))
+		line.Add("; unknown just now of ", text.Count(unknown, "account"))
 	}
 	return call.Part{Title: line}
 }

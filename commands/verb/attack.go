@@ -40,9 +40,9 @@ func readAttack(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	said, noTriage := c.Facts.Triage.Get()
-	row := call.NewAttackRow(a, k.Attack, said)
+	row := c.AttackRow(k.Attack, said)
 	now, noStates := situation(c, k)
-	row.Ongoing = now.GoesOn || c.Ongoing(a, k.Attack)
+	row.Ongoing = row.Ongoing || now.GoesOn
 	res.Data = row
 	var noStorms error
 	if isOne {
@@ -59,12 +59,12 @@ func readAttack(c *call.Call) (call.Result, error) {
 		}
 	}
 	if err := errors.Join(noTriage, noStates, noContext, noStorms); err != nil { // reads go on without Redis
-		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: ", refusal.Store(err)))
+		res.Lines.Add("Who is on it and what was done is unknown: ", refusal.Store(err))
 	}
 	res.Lines = append(res.Lines, words.Triage(row.Triage)...)
 	for _, ch := range slices.Backward(now.Changes) {
 		res.Changes = append(res.Changes, ch)
-		res.Lines = append(res.Lines, text.New("• ", words.Row(ch, efficacy.Line(now, ch))))
+		res.Lines.Add("• ", words.Row(ch, efficacy.Line(now, ch)))
 	}
 	if !isOne {
 		res.Lines = append(res.Lines, report.Details(now)...)

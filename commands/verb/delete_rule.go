@@ -36,7 +36,7 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	typed := c.Line.Words[0]
 	i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return fmt.Sprint(r.ID) == typed })
 	if i < 0 {
-		return nil, refusal.Nothing(text.New("there is no rule ", text.Code(typed), ": ", text.Code("rules"), " lists them"))
+		return nil, refusal.Nothing("there is no rule ", text.Code(typed), ": ", text.Code("rules"), " lists them")
 	}
 	rule := rules[i]
 	if err := deletable(rule); err != nil {
@@ -52,7 +52,7 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	}
 	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
 		if ours {
-			words = text.New(words, ". ", text.Code("undo "+made.ID), " instead puts back what stood before")
+			words.Add(". ", text.Code("undo "+made.ID), " instead puts back what stood before")
 		}
 		p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
 	}
@@ -77,9 +77,9 @@ func deletable(r apiclient.Rule) error {
 	id := strconv.FormatInt(r.ID, 10)
 	switch {
 	case r.System:
-		return refusal.Guarded(text.New("rule ", text.Code(id), " is the service's own (", text.Field(r.Type), "): wafbot leaves it alone"))
+		return refusal.Guarded("rule ", text.Code(id), " is the service's own (", text.Field(r.Type), "): wafbot leaves it alone")
 	case !words.KnownKind(r) || !r.Point.Understood() || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
-		return refusal.Guarded(text.New("rule ", text.Code(id), " (", text.Field(r.Type), ") is of a kind that wafbot could not put back: delete it in the service's console"))
+		return refusal.Guarded("rule ", text.Code(id), " (", text.Field(r.Type), ") is of a kind that wafbot could not put back: delete it in the service's console")
 	}
 	return nil
 }

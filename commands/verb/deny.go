@@ -49,5 +49,5 @@ func denyTyped(l record.Line) (record.Line, error) {
 	if len(l.Words) > 0 {
 		what = text.New("Invalid IP address or range: ", refusal.Typed(l.Words[0]), ". Example: ", text.Code("block 203.0.113.7"))
 	}
-	return l, refusal.Usage(text.New(what, ". ", text.Code("block-path"), " blocks a path, ", text.Code("mode shop block"), " what attacks an application"))
+	return l, refusal.Usage(what, ". ", text.Code("block-path"), " blocks a path, ", text.Code("mode shop block"), " what attacks an application")
 }

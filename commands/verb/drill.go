@@ -62,7 +62,7 @@ func acknowledgeDrill(c *call.Call, d record.Drill, card string) (call.Result, e
 			return unchanged(d, text.New("You have acknowledged this test card already")), nil
 		case at.By != nil:
 			who := text.Bold(text.Field(at.By.Name))
-			return call.Result{}, refusal.Nothing(text.New(who, " was faster: the test card is acknowledged"))
+			return call.Result{}, refusal.Nothing(who, " was faster: the test card is acknowledged")
 		default:
 			d.Cards = slices.Clone(d.Cards)
 			d.Cards[i].By, d.Cards[i].After = &c.Actor, max(0, c.Asked.Sub(d.At))
@@ -72,7 +72,7 @@ func acknowledgeDrill(c *call.Call, d record.Drill, card string) (call.Result, e
 			return res, nil
 		}
 	}
-	return call.Result{}, refusal.Nothing(text.New("That drill is over"))
+	return call.Result{}, refusal.Nothing("That drill is over")
 }
 
 func saveDrill(d record.Drill, words ...any) call.Result {

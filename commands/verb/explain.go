@@ -59,14 +59,14 @@ func readExplain(c *call.Call) (call.Result, error) {
 	r, away := c.Facts.Routing.Get()
 	r.Tried = append([]call.TriedRoute{}, r.Tried...)
 	m, muteLine := muteOf(c, k.Attack)
-	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{words.Attack(a, k.Attack, c.Now)}, old...)}
+	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append(text.Lines{words.Attack(a, k.Attack, c.Now)}, old...)}
 	res.Lines = append(res.Lines, destination(k.Attack, r))
 	for i, t := range r.Tried {
 		line := text.New("• route ", i+1, " takes ", t.Match, ": ")
 		if t.Not == "" {
-			line = text.New(line, text.Bold("this one"))
+			line.Add(text.Bold("this one"))
 		} else {
-			line = text.New(line, "no, ", t.Not, " is ", valueOf(a, t.Not, k.Attack))
+			line.Add("no, ", t.Not, " is ", valueOf(a, t.Not, k.Attack))
 		}
 		res.Lines = append(res.Lines, line)
 	}
@@ -81,8 +81,8 @@ func readExplain(c *call.Call) (call.Result, error) {
 		res.Lines = append(res.Lines, cardLine(k.Attack, r))
 	}
 	res.Lines = append(append(res.Lines, mentionLines(r)...), pagerLines(r)...)
-	if !c.Ongoing(a, k.Attack) {
-		res.Lines = append(res.Lines, text.New("It is quiet: no hit in the last ", text.Duration(a.OngoingFor)))
+	if !c.Ongoing(k.Attack) {
+		res.Lines.Add("It is quiet: no hit in the last ", text.Duration(a.OngoingFor))
 	}
 	if c.Policy.Cardless(k.Attack) {
 		res = res.And(text.New("It comes only from sources that shall give no cards (", text.Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
@@ -103,8 +103,8 @@ func explainStorm(c *call.Call) (call.Result, error) {
 	r.Tried, r.Channel, r.Mention = []call.TriedRoute{}, "", "" // the routes take attacks: what it groups went to its channel by theirs
 	m, muteLine := muteOf(c, storm.Attack)
 	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
-	res.Lines = []text.Text{
-		words.StormLine(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
+	res.Lines = text.Lines{
+		words.StormLine(c.Account, c.StormRow(storm, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
 		text.New("It groups the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
 	}
 	return res.And(pagerLines(r)...).And(muteLine), nil
@@ -150,26 +150,26 @@ func cardLine(a apiclient.Attack, r call.Routing) text.Text {
 }
 
 // mentionLines say whom a notification of the attack mentions, and when no user is.
-func mentionLines(r call.Routing) (lines []text.Text) {
+func mentionLines(r call.Routing) (lines text.Lines) {
 	if r.Calls != "" {
 		line := text.New("Who acknowledges it is mentioned in place of ", text.User(r.Calls), " when it gets worse, at most once in ",
 			text.Duration(record.MentionEvery), " but for its becoming an incident")
 		if !r.MentionedAt.IsZero() {
-			line = text.New(line, "; last ", r.MentionedAt)
+			line.Add("; last ", r.MentionedAt)
 		}
 		lines = append(lines, line)
 	}
 	if r.Quiet != "" {
 		line := text.New("Quiet hours are ", r.Quiet, " (", r.Zone, "): ")
 		if r.QuietNow {
-			line = text.New(line, text.Bold("now, and it mentions no user in them"))
+			line.Add(text.Bold("now, and it mentions no user in them"))
 		} else {
-			line = text.New(line, "not now, or it mentions people in them all the same")
+			line.Add("not now, or it mentions people in them all the same")
 		}
 		if r.Suppressed {
-			line = text.New(line, ". No user has been mentioned about it because of them")
+			line.Add(". No user has been mentioned about it because of them")
 			if !r.MentionedAt.IsZero() {
-				line = text.New(line, " since it got worse")
+				line.Add(" since it got worse")
 			}
 		}
 		lines = append(lines, line)
@@ -177,7 +177,7 @@ func mentionLines(r call.Routing) (lines []text.Text) {
 	return lines
 }
 
-func pagerLines(r call.Routing) []text.Text {
+func pagerLines(r call.Routing) text.Lines {
 	if r.PageAfter == 0 {
 		return nil
 	}
@@ -185,7 +185,7 @@ func pagerLines(r call.Routing) []text.Text {
 	if !r.PagedAt.IsZero() {
 		called = text.New("was last called at ", r.PagedAt)
 	}
-	return []text.Text{text.New("Its pager is called when unacknowledged for ", text.Duration(r.PageAfter), "; it ", called)}
+	return text.Lines{text.New("Its pager is called when unacknowledged for ", text.Duration(r.PageAfter), "; it ", called)}
 }
 
 // muteOf is the mute that suppresses an attack, nil if none is known, and a line about it.

@@ -49,12 +49,12 @@ func writeHandover(c *call.Call) (call.Result, error) {
 	switch {
 	case c.Line.Has("all"):
 		if c.Attack != nil && !c.Implied {
-			return call.Result{}, c.Cmd.Misuse(text.New("Either ", text.Code("attack="), " or ", text.Code("--all"), ", not both"))
+			return call.Result{}, c.Cmd.Misuse("Either ", text.Code("attack="), " or ", text.Code("--all"), ", not both")
 		}
 		c.DropAttack()
 		return writeTakeOver(c)
 	case c.Attack == nil:
-		return call.Result{}, c.Cmd.Misuse(text.New("Missing: ", text.Code("attack="), ", the attack's id, as on its card, or ", text.Code("--all")))
+		return call.Result{}, c.Cmd.Misuse("Missing: ", text.Code("attack="), ", the attack's id, as on its card, or ", text.Code("--all"))
 	}
 	to, err := assignee(c)
 	if err != nil {
@@ -121,13 +121,13 @@ func assignee(c *call.Call) (record.Actor, error) {
 	needs := text.New(". Who is on an attack needs the role ", text.Bold(record.Responder.String()))
 	switch {
 	case s.Unsure:
-		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now who ", text.User(to.ID), " is. Try again in a moment"))
+		return record.Actor{}, refusal.Guarded("Slack doesn't say just now who ", text.User(to.ID), " is. Try again in a moment")
 	case s.Role < record.Responder && s.Could >= record.Responder:
-		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now whether ", user, " is in a user group that has a role. Try again in a moment"))
+		return record.Actor{}, refusal.Guarded("Slack doesn't say just now whether ", user, " is in a user group that has a role. Try again in a moment")
 	case s.Role == record.NoRole:
-		return record.Actor{}, refusal.Guarded(text.New(user, " has no role here, or is no full member of the workspace", needs))
+		return record.Actor{}, refusal.Guarded(user, " has no role here, or is no full member of the workspace", needs)
 	case s.Role < record.Responder:
-		return record.Actor{}, refusal.Guarded(text.New(user, " has the role ", s.Role.String(), approval.ByGroup(s.Group), needs))
+		return record.Actor{}, refusal.Guarded(user, " has the role ", s.Role.String(), approval.ByGroup(s.Group), needs)
 	}
 	return to, nil
 }
@@ -177,7 +177,7 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 	words := text.New(user, " is on ", text.Count(len(taken), "attack"), " of ", c.Account.Name, " now: ", text.Enumerate(taken, call.ShortList, text.AsCode), ". Until now: ")
 	unowned := len(taken)
 	for _, id := range slices.Sorted(maps.Keys(before)) {
-		words = text.New(words, names[id], " on ", before[id], ", ")
+		words.Add(names[id], " on ", before[id], ", ")
 		unowned -= before[id]
 	}
 	res := saved(taken, text.New(words, "unacknowledged: ", unowned))

@@ -22,7 +22,7 @@ this list, or all about one command
 }
 
 // Help is the list of commands, for where there is no Runner yet.
-func Help(verb string) ([]text.Text, error) {
+func Help(verb string) (text.Lines, error) {
 	switch strings.ToLower(verb) {
 	case "":
 		return helpScreen(), nil
@@ -37,8 +37,8 @@ func Help(verb string) ([]text.Text, error) {
 }
 
 // helpScreen is as much as one screen holds: the verbs that are used most, as they are typed, and the names of the others.
-func helpScreen() []text.Text {
-	var lines []text.Text
+func helpScreen() text.Lines {
+	var lines text.Lines
 	for _, top := range []struct{ line, does string }{
 		{"status", "what goes on, who is on it, what is in force"},
 		{"attack ID", "one attack: from where, since when, what was done"},
@@ -47,7 +47,7 @@ func helpScreen() []text.Text {
 		{"patch attack=ID", "block this type of attack in this place"},
 		{"undo", "undo your last change"},
 	} {
-		lines = append(lines, text.New(text.Code(top.line), ": ", top.does))
+		lines.Add(text.Code(top.line), ": ", top.does)
 	}
 	for _, g := range groups() {
 		name := func(c *call.Command) text.Text { return text.New(text.Code(c.Name)) }
@@ -58,8 +58,8 @@ func helpScreen() []text.Text {
 }
 
 // helpAll is a line for each verb.
-func helpAll() []text.Text {
-	reads, acts := []text.Text{text.Lead("To look")}, []text.Text{text.Lead("To act")}
+func helpAll() text.Lines {
+	reads, acts := text.Lines{text.Lead("To look")}, text.Lines{text.Lead("To act")}
 	for _, cmd := range All() {
 		line := text.New(text.Code(cmd.Brief()), ": ", cmd.Summary)
 		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
@@ -71,21 +71,21 @@ func helpAll() []text.Text {
 	return slices.Concat(reads, acts)
 }
 
-func commandHelp(c *call.Command) []text.Text {
-	lines := []text.Text{text.Lead(c.Name, ": ", c.Summary), text.New(text.Code(c.Usage()))}
+func commandHelp(c *call.Command) text.Lines {
+	lines := text.Lines{text.Lead(c.Name, ": ", c.Summary), text.New(text.Code(c.Usage()))}
 	for _, arg := range c.Args {
-		lines = append(lines, text.New("• ", text.Code(arg.Name), ": ", arg.Help))
+		lines.Add("• ", text.Code(arg.Name), ": ", arg.Help)
 	}
 	for _, flag := range c.Flags {
 		if means := flagHelp()[flag]; means != "" {
-			lines = append(lines, text.New("• ", text.Code("--"+flag), ": ", means))
+			lines.Add("• ", text.Code("--"+flag), ": ", means)
 		}
 	}
 	if c.Example != "" {
-		lines = append(lines, text.New("Example: ", text.Code(c.Example)))
+		lines.Add("Example: ", text.Code(c.Example))
 	}
 	if len(c.Aliases) > 0 {
-		lines = append(lines, text.New("Also: ", strings.Join(c.Aliases, ", ")))
+		lines.Add("Also: ", strings.Join(c.Aliases, ", "))
 	}
 	return append(lines, text.New("Role: ", roles(c)))
 }

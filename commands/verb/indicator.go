@@ -66,7 +66,7 @@ func readHost(value string, _ *config.Account) (string, error) { return strings.
 
 func readRegex(value string, _ *config.Account) (string, error) {
 	if len(value) > maxRegex {
-		return "", refusal.Usage(text.New("Invalid regular expression: over ", maxRegex, " bytes long"))
+		return "", refusal.Usage("Invalid regular expression: over ", maxRegex, " bytes long")
 	}
 	if _, err := scanRegex(value); err != nil {
 		return "", refusal.Invalid("regular expression", value, "sqlmap/1[.][0-9]", text.Sanitize(err.Error(), 200))
@@ -108,11 +108,11 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 
 // indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these
 // do. Where wafbot can't know, another person must agree: every browser sends Accept or Cookie, too.
-func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.Warning, notes []text.Text) {
+func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.Warning, notes text.Lines) {
 	if mark == change.MarkPatch {
 		ws = append(ws, refusal.Warning{Text: text.New("it blocks what matches in every mode but off")})
 	} else {
-		notes = append(notes, text.New("What matches is blocked only where the mode blocks"))
+		notes.Add("What matches is blocked only where the mode blocks")
 	}
 	match := tryRegex(regex)
 	if match == nil {
@@ -188,7 +188,7 @@ func trial(header string, match func(string) bool) (words text.Text, broad bool)
 	}
 	found := text.New(subject, text.Bold(fmt.Sprintf("%d of %s", len(hits), who)), ", as ", hits[0])
 	if empty {
-		found = text.New(found, ", and an empty header")
+		found.Add(", and an empty header")
 	}
 	return found, true
 }

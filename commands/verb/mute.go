@@ -41,7 +41,7 @@ func writeMute(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	if m.Attack != "" && c.Attack.Incident() {
-		return call.Result{}, refusal.Nothing(text.New(text.Code(m.Attack), " is an incident, and incidents are always posted"))
+		return call.Result{}, refusal.Nothing(text.Code(m.Attack), " is an incident, and incidents are always posted")
 	}
 	all, err := report.ActiveMutes(c)
 	if err != nil {
@@ -55,14 +55,14 @@ func writeMute(c *call.Call) (call.Result, error) {
 		return unchanged(all[i], text.New("Muted already: ", words.Mute(all[i]))), nil
 	}
 	if all = slices.DeleteFunc(all, same); len(all) >= maxMutes {
-		return call.Result{}, refusal.Guarded(text.New(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one"))
+		return call.Result{}, refusal.Guarded(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one")
 	}
 	return saveMutes(c, append(all, m), m, text.New("Muted: ", words.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }
 
 func muteEnd(c *call.Call) (time.Time, error) {
 	if c.Line.Keys["for"] == grammar.DurationText(grammar.Never) {
-		return time.Time{}, refusal.Usage(text.New("Invalid duration: forever. A mute ends. Example: ", text.Code("for=1h")))
+		return time.Time{}, refusal.Usage("Invalid duration: forever. A mute ends. Example: ", text.Code("for=1h"))
 	}
 	length, err := change.Length(c, c.Line.Keys["for"], c.Policy.MuteFor())
 	return c.Now.Add(length), err

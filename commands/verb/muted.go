@@ -43,11 +43,11 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 	}
 	named := slices.DeleteFunc([]string{keys["attack"], keys["source"], keys["type"]}, func(what string) bool { return what == "" })
 	if len(named) != 1 {
-		return record.Mute{}, c.Cmd.Misuse(text.New("Missing: one of ", text.Code("attack="), ", ", text.Code("source="), " and ", text.Code("type="), ", and only one"))
+		return record.Mute{}, c.Cmd.Misuse("Missing: one of ", text.Code("attack="), ", ", text.Code("source="), " and ", text.Code("type="), ", and only one")
 	}
 	if keys["app"] != "" {
 		if m.Attack != "" {
-			return record.Mute{}, c.Cmd.Misuse(text.New(text.Code("app="), " goes with ", text.Code("source="), " or ", text.Code("type=")))
+			return record.Mute{}, c.Cmd.Misuse(text.Code("app="), " goes with ", text.Code("source="), " or ", text.Code("type="))
 		}
 		var err error
 		if m.App, err = strconv.Atoi(keys["app"]); err != nil {

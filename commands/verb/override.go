@@ -34,7 +34,7 @@ func decideOverride(c *call.Call) (call.Decision, error) {
 			return err
 		}
 		if utf8.RuneCountInString(d.Why) < approval.MinOverrideReason {
-			return refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", approval.MinOverrideReason, " characters: it is posted and kept")), "reason", "")
+			return refusal.About(refusal.Usage("say why it can't wait, in at least ", approval.MinOverrideReason, " characters: it is posted and kept"), "reason", "")
 		}
 		return nil
 	})

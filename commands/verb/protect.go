@@ -42,12 +42,12 @@ func writeProtect(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	all, fresh := slices.Clone(c.Context.Protected), false
-	var lines []text.Text
+	var lines text.Lines
 	for _, t := range targets {
 		p := protected(c, t)
 		i := slices.IndexFunc(all, func(have record.Protected) bool { return have.ID == p.ID })
 		if i >= 0 && all[i].Name == p.Name && all[i].Deny == p.Deny {
-			lines = append(lines, text.New("Protected already: ", words.Protected(all[i])))
+			lines.Add("Protected already: ", words.Protected(all[i]))
 			continue
 		}
 		if fresh = true; i < 0 {
@@ -58,7 +58,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 		lines = append(append(lines, text.New("Protected: ", words.Protected(p))), deniedNow(c, t)...)
 	}
 	if len(all) > maxProtected {
-		return call.Result{}, refusal.Guarded(text.New("more than ", maxProtected, " ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration"))
+		return call.Result{}, refusal.Guarded("more than ", maxProtected, " ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration")
 	}
 	if !fresh {
 		return call.Result{Outcome: "nothing", Lines: lines, Data: all}, nil
@@ -76,12 +76,12 @@ func protected(c *call.Call, t grammar.Target) record.Protected {
 
 // deniedNow says that a range is on the denylist, which protecting it doesn't change. That the list can't be read
 // doesn't keep it from being protected.
-func deniedNow(c *call.Call, t grammar.Target) []text.Text {
+func deniedNow(c *call.Call, t grammar.Target) text.Lines {
 	entries := c.Facts.Entries.Value
 	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindRange && t.Overlaps(e.Subnet) })
 	if i < 0 {
 		return nil
 	}
 	e := entries[i]
-	return []text.Text{text.New("It is denied now", words.Until(e.Expires), words.Author(e), ", and stays so: ", text.Code("remove "+words.Sources(e)+" list=black"), " takes it off")}
+	return text.Lines{text.New("It is denied now", words.Until(e.Expires), words.Author(e), ", and stays so: ", text.Code("remove "+words.Sources(e)+" list=black"), " takes it off")}
 }

@@ -26,9 +26,9 @@ func readReport(c *call.Call) (call.Result, error) {
 	switch {
 	case c.Actor.Via == record.ViaCLI:
 	case h.Storm != nil:
-		res.Lines = []text.Text{words.StormLine(c.Account, *h.Storm, c.Now)}
+		res.Lines = text.Lines{words.StormLine(c.Account, *h.Storm, c.Now)}
 	default:
-		res.Lines = []text.Text{words.Attack(c.Account, h.Attack, c.Now)}
+		res.Lines = text.Lines{words.Attack(c.Account, h.Attack, c.Now)}
 	}
 	return res, nil
 }

@@ -62,7 +62,7 @@ func readSources(c *call.Call) (call.Result, error) {
 	}
 	head := text.New("Sources that are never denied, or only with approval, on ", c.Account.Name, ": ", len(all))
 	if away != nil {
-		head = text.New(head, ". What an admin protected is unknown: ", refusal.Store(away))
+		head.Add(". What an admin protected is unknown: ", refusal.Store(away))
 	}
 	return listing(c, head, []string{"RANGES", "NAME", "DENIED"}, all, func(s namedSource) text.Text { return s.line })
 }

@@ -44,7 +44,7 @@ const maxCards = 50
 // staleCards are some of the account's attacks that go on, whose cards are stale.
 func staleCards(c *call.Call, some func(a apiclient.Attack) bool) (cards []string) {
 	for id, a := range c.Facts.Stored.Value { // of what can't be read the cards are redrawn when their attacks change
-		if len(cards) < maxCards && some(a) && c.Ongoing(c.Account, a) {
+		if len(cards) < maxCards && some(a) && c.Ongoing(a) {
 			cards = append(cards, id)
 		}
 	}

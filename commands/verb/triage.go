@@ -44,17 +44,17 @@ func takeOver(c *call.Call) text.Text {
 }
 
 // whatStands says what goes on after a verdict that an attack was none, and who has to end it.
-func whatStands(c *call.Call, v record.Verdict) (lines []text.Text) {
+func whatStands(c *call.Call, v record.Verdict) (lines text.Lines) {
 	if v.Is == "real" {
 		return nil
 	}
-	lines = []text.Text{text.New("No pager is called for it any more. No mitigation of it is in force")}
+	lines = text.Lines{text.New("No pager is called for it any more. No mitigation of it is in force")}
 	if standing := words.InForce(c.Changes, c.Attack.ID, c.Now); len(standing) > 0 {
 		undo := record.Line{Name: "undo"}.With("attack", c.Attack.ID)
 		lines[0] = text.New("No pager is called for it any more. Still in force: ", text.Enumerate(standing, call.ShortList, words.WithID), ". To undo them: ", text.Code(undo.String()))
 	}
 	if c.Account.ConsoleURL != "" {
-		lines = append(lines, text.New("The service doesn't know of it: mark it there, too, in the ", text.Link{Label: "console", URL: c.Account.ConsoleURL}))
+		lines.Add("The service doesn't know of it: mark it there, too, in the ", text.Link{Label: "console", URL: c.Account.ConsoleURL})
 	}
 	return lines
 }
@@ -75,11 +75,11 @@ func addNote(c *call.Call, k *record.Triage, note string) (id string, err error)
 	}
 	switch n := utf8.RuneCountInString(note); {
 	case n == 0:
-		return "", c.Cmd.Misuse(text.New("Empty: the note"))
+		return "", c.Cmd.Misuse("Empty: the note")
 	case n > words.MaxNote:
-		return "", refusal.Usage(text.New("Too long: the note has ", n, " characters: ", words.MaxNote, " at most"))
+		return "", refusal.Usage("Too long: the note has ", n, " characters: ", words.MaxNote, " at most")
 	case len(k.Notes) == words.MaxNotes:
-		return "", refusal.Guarded(text.New("this attack has ", words.MaxNotes, " notes already, and no more are kept"))
+		return "", refusal.Guarded("this attack has ", words.MaxNotes, " notes already, and no more are kept")
 	}
 	k.Notes = append(k.Notes, record.Note{ID: id, By: c.Actor, At: c.Now, Text: note})
 	return id, nil

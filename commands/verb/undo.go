@@ -14,7 +14,7 @@ import (
 )
 
 // offerProtect offers to protect what a change denied, to who may and to who can ask for it.
-func offerProtect(c *call.Call, ch record.Change) []text.Text {
+func offerProtect(c *call.Call, ch record.Change) text.Lines {
 	if ch.Line.Name != change.Denying.Name {
 		return nil
 	}
@@ -31,9 +31,9 @@ func offerProtect(c *call.Call, ch record.Change) []text.Text {
 	case len(line.Words) == 0:
 		return nil
 	case c.Role >= record.Admin:
-		return []text.Text{text.New("Never deny it again? ", text.Code(line.String()))}
+		return text.Lines{text.New("Never deny it again? ", text.Code(line.String()))}
 	}
-	return []text.Text{text.New("If it must never be denied again, an admin can say so: ", text.Code(line.String()))}
+	return text.Lines{text.New("If it must never be denied again, an admin can say so: ", text.Code(line.String()))}
 }
 
 func undo() *call.Command {
@@ -60,7 +60,7 @@ func undoTyped(l record.Line) (record.Line, error) {
 		l.Flags = slices.Sorted(slices.Values(append(slices.Clone(l.Flags), change.FlagAll)))
 	}
 	if l.Has(change.FlagAll) && l.Keys["attack"] == "" && l.Keys["by"] == "" {
-		return l, refusal.Usage(text.New("Missing: ", text.Code("attack="), " or ", text.Code("by="), ". Example: ", text.Code("undo all by=@me")))
+		return l, refusal.Usage("Missing: ", text.Code("attack="), " or ", text.Code("by="), ". Example: ", text.Code("undo all by=@me"))
 	}
 	return l, nil
 }
@@ -105,5 +105,5 @@ func isLive(c *call.Call, attack string) (bool, error) {
 	said, noTriage := c.Facts.Triage.Get()
 	a := known.Value
 	mistaken := a.FalsePositive() || said.Found("false_positive")
-	return known.Ok && c.Ongoing(c.Account, a) && !mistaken, errors.Join(err, noTriage)
+	return known.Ok && c.Ongoing(a) && !mistaken, errors.Join(err, noTriage)
 }

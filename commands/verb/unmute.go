@@ -54,7 +54,7 @@ func muteNamed(c *call.Call) (all []record.Mute, i int, err error) {
 	named := func(m record.Mute) bool { return record.MatchID(m.ID, id) }
 	i = slices.IndexFunc(all, named)
 	if i < 0 || slices.ContainsFunc(all[i+1:], named) {
-		return nil, 0, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them"))
+		return nil, 0, refusal.Nothing("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them")
 	}
 	return all, i, nil
 }

@@ -85,9 +85,9 @@ func vulnLine(v apiclient.Vulnerability) text.Text {
 	line := text.New(text.Code(text.Field(v.ID)), text.Cell(" "), text.Bold(words.Severity(v.Threat)), text.Cell(" "), cmp.Or(text.Sanitize(v.Title, text.MaxPath), words.TypeName(text.Field(v.Type))),
 		text.Cell(", "), cmp.Or(status, text.Field(v.Status)))
 	if v.Incidents.Known {
-		line = text.New(line, text.Cell(", "), words.Figure(v.Incidents, "incident"))
+		line.Add(text.Cell(", "), words.Figure(v.Incidents, "incident"))
 	} else {
-		line = text.New(line, text.Cell(""))
+		line.Add(text.Cell(""))
 	}
 	if v.Domain == "" && v.Path == "" {
 		return line
@@ -164,15 +164,15 @@ func readVuln(c *call.Call) (call.Result, error) {
 	}
 	issue, attacks := vulnOf(c, typed)
 	shown := vulnShown{Vulnerability: issue}
-	lines := []text.Text{text.Lead(c.Account.Name, ": ", text.Code(typed), ", an issue of which nothing else is known", because(c, noIssues))}
+	lines := text.Lines{text.Lead(c.Account.Name, ": ", text.Code(typed), ", an issue of which nothing else is known", because(c, noIssues))}
 	if issue != nil {
-		lines = append([]text.Text{text.Lead(c.Account.Name, ": ", vulnLine(*issue))}, vulnDetails(*issue)...)
+		lines = append(text.Lines{text.Lead(c.Account.Name, ": ", vulnLine(*issue))}, vulnDetails(*issue)...)
 	}
 	if shown.Vulnerability == nil && len(attacks) == 0 && noIssues == nil && noAttacks == nil {
-		return call.Result{}, refusal.Usage(text.New("Unknown security issue: ", text.Code(typed), ". ", text.Code("vulns all"), " lists them"))
+		return call.Result{}, refusal.Usage("Unknown security issue: ", text.Code(typed), ". ", text.Code("vulns all"), " lists them")
 	}
 	if noAttacks != nil {
-		lines = append(lines, text.New("Its incidents are unknown", because(c, noAttacks)))
+		lines.Add("Its incidents are unknown", because(c, noAttacks))
 		return call.Result{Account: c.Account.Name, Data: shown, Lines: lines}, nil
 	}
 	return vulnIncidents(c, shown, lines, attacks)
@@ -188,27 +188,27 @@ func because(c *call.Call, err error) text.Text {
 }
 
 // vulnDetails are what the listing has no room for.
-func vulnDetails(v apiclient.Vulnerability) (lines []text.Text) {
+func vulnDetails(v apiclient.Vulnerability) (lines text.Lines) {
 	given := func(word string) string { return cmp.Or(text.Field(word), "unknown") }
-	lines = append(lines, text.New("Found by ", given(strings.ToLower(v.DetectionMethod)), ", target ", given(v.Target), ", in the console ", given(v.WID), words.Part(apiclient.Attack{Parameter: v.Parameter})))
+	lines.Add("Found by ", given(strings.ToLower(v.DetectionMethod)), ", target ", given(v.Target), ", in the console ", given(v.WID), words.Part(apiclient.Attack{Parameter: v.Parameter}))
 	for _, words := range []string{v.Description, v.Additional} {
 		if words != "" {
-			lines = append(lines, text.New(text.Sanitize(words, text.MaxPath)))
+			lines.Add(text.Sanitize(words, text.MaxPath))
 		}
 	}
 	return lines
 }
 
 // vulnIncidents adds the issue's incidents, the newest first, each with its attack's id and the way to its card.
-func vulnIncidents(c *call.Call, shown vulnShown, lines []text.Text, attacks []apiclient.Attack) (call.Result, error) {
+func vulnIncidents(c *call.Call, shown vulnShown, lines text.Lines, attacks []apiclient.Attack) (call.Result, error) {
 	links := c.Facts.CardLinks.Value
 	shown.Incidents = []call.AttackRow{}
 	for _, a := range attacks {
-		row := call.NewAttackRow(c.Account, a, record.Triage{})
-		row.Ongoing, row.Card = c.Ongoing(c.Account, a), links[row.ID]
+		row := c.AttackRow(a, record.Triage{})
+		row.Card = links[row.ID]
 		shown.Incidents = append(shown.Incidents, row)
 	}
-	lines = append(lines, text.New(text.Count(len(attacks), "incident"), " in the last ", text.Duration(incidentsBack), olderIncidents(shown.Vulnerability, int64(len(attacks)))))
+	lines.Add(text.Count(len(attacks), "incident"), " in the last ", text.Duration(incidentsBack), olderIncidents(shown.Vulnerability, int64(len(attacks))))
 	pages := call.Pages(c, 1)
 	lines = append(lines, pages.Table(words.AttackTitles(), len(attacks), func(i int) text.Text {
 		return words.AttackWithCard(c.Account, attacks[i], c.Now, words.CardLink(shown.Incidents[i].Card))

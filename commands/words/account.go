@@ -14,8 +14,8 @@ import (
 
 // AuditEntry is an audit entry in one line.
 func AuditEntry(e record.AuditEntry) text.Text {
-	line := text.Newf("#%v%v%v%v%v (%v)%v`%v`%v*%v*",
-		e.N, text.Cell(" "), e.At, text.Cell(" "), e.Actor.Name, string(e.Actor.Via), text.Cell(" "), text.Sanitize(e.Line, 200), text.Cell(": "), e.Outcome)
+	line := text.Newf("#%v| |%v| |%v (%v)| |`%v`|: |*%v*",
+		e.N, e.At, e.Actor.Name, string(e.Actor.Via), text.Sanitize(e.Line, 200), e.Outcome)
 	if e.Change != "" {
 		line.Addf(" `%v`", e.Change)
 	}
@@ -64,8 +64,8 @@ func Outage(s record.Outage) text.Text {
 
 // Protected is it in one line: what, whose, since when.
 func Protected(p record.Protected) text.Text {
-	line := text.Newf("`%v`%v*%v*%v%v, by %v %v `%v`",
-		grammar.RangeOf(p.Range).String(), text.Cell(" "), policy.ProtectedSource(p).Name, text.Cell(", "), policy.HowDenied(p.Deny), text.Field(p.By.Name), p.At, p.ID)
+	line := text.Newf("`%v`| |*%v*|, |%v, by %v %v `%v`",
+		grammar.RangeOf(p.Range).String(), policy.ProtectedSource(p).Name, policy.HowDenied(p.Deny), text.Field(p.By.Name), p.At, p.ID)
 	if p.Reason != "" {
 		line.Addf(": %v", text.Field(p.Reason))
 	}
@@ -95,7 +95,7 @@ func Alike(accounts []string, of func(account string) string) (all []Said) {
 
 // Each says something of accounts: once where it is the same of all, else each with the accounts of which it is said.
 func Each(accounts []string, of func(account string) string) text.Text {
-	var lines []text.Text
+	var lines text.Lines
 	all := Alike(accounts, of)
 	for _, said := range all {
 		line := text.New(said.Words)

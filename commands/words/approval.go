@@ -87,18 +87,19 @@ func Reach(a *config.Account, s record.Step) string {
 		return fmt.Sprintf("%s is %s, %s", Sources(*s.Entry), addresses(*s.Entry), call.AppsText(a, s.Entry.Apps))
 	case s.Kind == record.AddEntry:
 		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, Sources(*s.Entry), call.AppsText(a, s.Entry.Apps))
-	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != AnyAttack:
-		return "" // clean requests pass
-	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleMode && len(s.Rule.Conditions) == 0:
-		return "it is for every request to " + ModeApp(a, apiclient.AllApps)
-	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleMode:
-		return "it is for every request to the application"
-	case s.Kind == record.CreateRule && len(s.Rule.Conditions) == 0:
-		return "it is for every request to every host"
-	case s.Kind == record.CreateRule:
-		return "it is for every request " + Scope(a, s.Rule.Conditions)
+	case s.Kind != record.CreateRule, s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != AnyAttack:
+		return "" // clean requests pass a patch
 	}
-	return ""
+	to, whole := Scope(a, s.Rule.Conditions), len(s.Rule.Conditions) == 0
+	switch {
+	case s.Rule.Type == apiclient.RuleMode && whole:
+		to = "to " + ModeApp(a, apiclient.AllApps)
+	case s.Rule.Type == apiclient.RuleMode:
+		to = "to the application"
+	case whole:
+		to = "to every host"
+	}
+	return "it is for every request " + to
 }
 
 // addresses counts the addresses of a range.

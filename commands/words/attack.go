@@ -22,8 +22,8 @@ func Attack(a *config.Account, attack apiclient.Attack, now time.Time) text.Text
 
 // AttackWithCard is an attack in one line, with the way to its card where nothing is ever cut.
 func AttackWithCard(a *config.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
-	return text.Newf("`%v`%v%v%v%v%v%v*%v*%v%v%v%v%v%v%v`%v`",
-		record.AttackID(a.Name, attack.ID), text.Cell(" "), card, kind(attack), text.Cell(" on "), a.AppName(attack.App), text.Cell(", "), StatusName(attack), text.Cell(", "), Figure(attack.Hits, "hit"), text.Cell(", "), Figure(attack.SourceCount, "source"), text.Cell(", last hit "), Ago(attack.Last, now), text.Cell(": "), Where(attack))
+	return text.Newf("`%v`| |%v%v| on |%v|, |*%v*|, |%v|, |%v|, last hit |%v|: |`%v`",
+		record.AttackID(a.Name, attack.ID), card, kind(attack), a.AppName(attack.App), StatusName(attack), Figure(attack.Hits, "hit"), Figure(attack.SourceCount, "source"), Ago(attack.Last, now), Where(attack))
 }
 
 // AttackMeant says which attack something is about, and not how it stands.
@@ -95,11 +95,8 @@ func StatusName(a apiclient.Attack) string {
 	if status == apiclient.StatusUnknown && a.BlockStatus != "" && !strings.EqualFold(a.BlockStatus, "unknown") {
 		return "blocking: " + text.Field(a.BlockStatus)
 	}
-	return statusWords[status]
+	return StatusWords[status]
 }
-
-// StatusWord is a normalised blocking status for people.
-func StatusWord(s apiclient.Status) string { return statusWords[s] }
 
 // Ago is how long ago something was, "unknown" for a zero time.
 func Ago(t, now time.Time) string {

@@ -8,9 +8,9 @@ import (
 )
 
 // Drill says of each test card of a drill who acknowledged it, and what the drill didn't try. It mentions no one.
-func Drill(d record.Drill, now time.Time) []text.Text {
+func Drill(d record.Drill, now time.Time) text.Lines {
 	asker := text.Field(d.By.Name)
-	lines := []text.Text{text.Newf("*Drill of %v*, asked for by %v at %v", d.Account, asker, d.At)}
+	lines := text.Lines{text.Newf("*Drill of %v*, asked for by %v at %v", d.Account, asker, d.At)}
 	nobody, pagers := text.Lead("nobody acknowledged it within "+text.Duration(record.DrillFor)), 0
 	if d.Waits(now) {
 		nobody = text.New("nobody has acknowledged it yet")
@@ -29,14 +29,14 @@ func Drill(d record.Drill, now time.Time) []text.Text {
 			continue
 		}
 		who := text.Bold(text.Field(c.By.Name))
-		lines = append(lines, text.Newf("%v: acknowledged by %v after %v", line, who, text.Duration(c.After)))
+		lines.Addf("%v: acknowledged by %v after %v", line, who, text.Duration(c.After))
 	}
 	left := text.Newf("*Not tried: *denying and undoing, approval, storms")
 	switch {
 	case pagers == 0:
 		left.Addf(", and a pager: no route has one")
 	case d.Page:
-		lines = append(lines, text.New("If a pager can't be called, a message in the account's channel says so"))
+		lines.Addf("If a pager can't be called, a message in the account's channel says so")
 	default:
 		left.Addf(", and the pager: `drill page=yes` calls it for real")
 	}

@@ -113,15 +113,14 @@ func ByService(r apiclient.Rule, before, after string) string {
 
 // RuleRow is a rule in one line; made is the change of wafbot's that made it, if one did.
 func RuleRow(a *config.Account, r apiclient.Rule, made record.Change) text.Text {
-	line := text.Newf("`%v`%v%v%v", r.ID, text.Cell(" "), Rule(a, r), ByService(r, ", ", ""))
+	line := text.Newf("`%v`| |%v%v", r.ID, Rule(a, r), ByService(r, ", ", ""))
 	switch {
 	case !made.DueAt().IsZero():
-		return text.Newf("%v%vmade by wafbot for %v (`%v`), until %v",
-			line, text.Cell(", "), made.Actor.Name, made.ID, made.DueAt())
+		return text.Newf("%v|, |made by wafbot for %v (`%v`), until %v", line, made.Actor.Name, made.ID, made.DueAt())
 	case made.ID != "":
-		return text.Newf("%v%vmade by wafbot for %v (`%v`)", line, text.Cell(", "), made.Actor.Name, made.ID)
+		return text.Newf("%v|, |made by wafbot for %v (`%v`)", line, made.Actor.Name, made.ID)
 	case r.Comment != "":
-		return text.Newf("%v%v(%v)", line, text.Cell(" "), text.Sanitize(withoutID(r.Comment), 120))
+		return text.Newf("%v| |(%v)", line, text.Sanitize(withoutID(r.Comment), 120))
 	}
 	return line
 }

@@ -80,22 +80,22 @@ func Cause(s record.Storm, policy policy.Policy) text.Text {
 const maxTallied = 4
 
 // Tallies count a storm's attacks by status, type, application, and source.
-func Tallies(s record.Storm, a *config.Account, policy policy.Policy, sources apiclient.Figure) []text.Text {
+func Tallies(s record.Storm, a *config.Account, policy policy.Policy, sources apiclient.Figure) text.Lines {
 	of := countedByStatus(s)
-	status := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) })
+	status := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(StatusWords[st]) })
 	if none := s.FalsePositives; none > 0 {
-		status = text.Join([]text.Text{status, text.New(text.Number(none), " marked as ", text.Plural(int64(none), "false positive"))}, " · ")
+		status = text.Join(text.Lines{status, text.New(text.Number(none), " marked as ", text.Plural(int64(none), "false positive"))}, " · ")
 	}
-	lines := []text.Text{text.Newf("*By status:* %v", status)}
+	lines := text.Lines{text.Newf("*By status:* %v", status)}
 	if len(s.Types) > 0 {
-		lines = append(lines, text.Newf("*By type:* %v",
-			tally(s.Types, of, func(t string) text.Text { return text.New(TypeName(text.Field(t))) })))
+		lines.Addf("*By type:* %v",
+			tally(s.Types, of, func(t string) text.Text { return text.New(TypeName(text.Field(t))) }))
 	}
 	if len(s.Apps) > 1 {
 		apps := tally(s.Apps, of, func(app int64) text.Text {
 			return text.New(text.Field(a.AppName(apiclient.Known(app))))
 		})
-		lines = append(lines, text.Newf("*By application:* %v", apps))
+		lines.Addf("*By application:* %v", apps)
 	}
 	return append(lines, text.Newf("*By source:* %v", sourcesTally(s, policy, sources)))
 }
@@ -136,8 +136,8 @@ func sourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure
 	return from
 }
 
-// statusWords are the blocking statuses where attacks are counted by them.
-var statusWords = map[apiclient.Status]string{
+// StatusWords are the blocking statuses for people.
+var StatusWords = map[apiclient.Status]string{
 	apiclient.StatusBlocked: "blocked", apiclient.StatusPartly: "partly blocked", apiclient.StatusNotBlocked: "not blocked", apiclient.StatusUnknown: "blocking unknown",
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // Triage are the owner and the verdict of an attack, as far as there are any.
-func Triage(k record.Triage) []text.Text {
-	var lines []text.Text
+func Triage(k record.Triage) text.Lines {
+	var lines text.Lines
 	if k.Owner != nil {
 		lines = append(lines, Owner(k.Owner))
 	}

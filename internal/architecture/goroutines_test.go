@@ -19,7 +19,7 @@ import (
 var unguarded = map[string]string{
 	"bot/health.go ready":                    "it asks Redis, no more; the question to Slack is in delay.Try",
 	"bot/notify/queue.go run":                "each event is handled in delay.Try, by the lane",
-	"bot/requests.go wait":                   "it waits, no more",
+	"bot/requests.go Drain":                  "it waits, no more",
 	"bot/server.go Serve":                    "net/http recovers what a handler panics with",
 	"bot/slackconn/link.go read":             "each envelope is handled in delay.Try",
 	"bot/slackconn/socket.go keep":           "a link's reading and its pings are each in delay.Try",
@@ -31,7 +31,6 @@ var unguarded = map[string]string{
 	"cmd/wafbot/line_ask.go readLine":        "it reads a line of a terminal",
 	"cmd/wafbot/serve.go serve":              "what it starts is in delay.Again, or serves HTTP, or waits",
 	"cmd/wafbot/wiring_own.go own":           "the notifier's parts are each in delay.Try or delay.Again",
-	"cmd/wafbot/wiring_own.go poll":          "it waits, no more",
 	"commands/paging/paging.go round":        "each page is in delay.Try",
 	"internal/store/lease.go renewing":       "it asks Redis to renew a lease, no more",
 	"internal/store/pipeline.go pipelined":   "it sends what was made before, no more",

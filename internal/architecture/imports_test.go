@@ -69,7 +69,7 @@ var floors = []floor{
 
 	{"internal/store/address", []string{"apiclient"}, "how Redis is reached is checked where the configuration is, which needs no store for that", nil},
 	{"internal/store", on("internal/clock", "internal/delay", "internal/store/address"), "only the store knows Redis, and it knows nothing of what is decided by what it holds", []string{"github.com/redis/go-redis/v9"}},
-	{"internal/pager", []string{"apiclient"}, "it knows HTTP, and that an address is a secret", nil},
+	{"internal/pager", []string{"apiclient", "internal/text"}, "it knows HTTP, and that an address is a secret", nil},
 	{"internal/config", []string{"apiclient", "internal/record", "internal/pager", "internal/nearest", "internal/store/address"}, "settings are ground: what judges with them stands above and takes them", nil},
 
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},

@@ -22,10 +22,10 @@ import (
 )
 
 // singles is how many interfaces may have a single implementation in what is shipped. It only ever falls.
-const singles = 15
+const singles = 13
 
 // silentSingles is how many of them don't say why yet.
-const silentSingles = 12
+const silentSingles = 10
 
 // TestInterfaces counts the interfaces of the project, without internal/sandbox, that one type of it implements: each
 // of them says why it is one.

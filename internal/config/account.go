@@ -25,10 +25,9 @@ func (r Redis) Address() address.Options {
 func (a *Account) InForce() []Route {
 	routes := slices.Clone(a.Routes)
 	if routes == nil {
-		incident, attack := NewRoute(), NewRoute()
-		incident.Match = Match{Kind: OneOrMore{KindIncident}}
-		attack.Match = Match{Kind: OneOrMore{KindAttack}, Status: OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30}
-		routes = []Route{incident, attack}
+		routes = []Route{Default[Route](), Default[Route]()}
+		routes[0].Match = Match{Kind: OneOrMore{KindIncident}}
+		routes[1].Match = Match{Kind: OneOrMore{KindAttack}, Status: OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30}
 	}
 	for i := range routes {
 		routes[i].Channel = cmp.Or(routes[i].Channel, a.Channel)
@@ -45,8 +44,8 @@ func (a *Account) MatchText(m Match) string {
 			keys = append(keys, key+" "+strings.Join(words, " or "))
 		}
 	}
-	if kind := m.OnlyKind(); kind != "" {
-		add("kind", []string{kind})
+	if len(m.Kind) == 1 {
+		add("kind", m.Kind)
 	}
 	var ids []string
 	for _, name := range m.Application {
@@ -85,33 +84,46 @@ func (a *Account) Ops() string {
 // routes with each whom they mention there, and one for the account's own channel if no route posts there.
 func (a *Account) TestCards() (cards []record.DrillCard) {
 	pagers := map[apiclient.Secret]bool{}
+	var others []record.DrillCard
 	for _, r := range a.Routes {
+		c := record.DrillCard{Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention}
+		others = append(others, c)
 		if r.Page != nil && !pagers[r.Page.URL] {
-			pagers[r.Page.URL] = true
-			match := a.MatchText(r.Match)
-			cards = append(cards, record.DrillCard{Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, Pager: match})
+			pagers[r.Page.URL], c.Pager = true, a.MatchText(r.Match)
+			cards = append(cards, c)
 		}
 	}
-	add := func(c record.DrillCard, there func(record.DrillCard) bool) {
+	for i, c := range append(others, record.DrillCard{Channel: a.Channel, Mention: a.OpsMention}) {
+		there := func(o record.DrillCard) bool {
+			return o.Channel == c.Channel && (i == len(others) || o.Mention == c.Mention)
+		}
 		if !slices.ContainsFunc(cards, there) {
 			cards = append(cards, c)
 		}
 	}
-	for _, r := range a.Routes {
-		c := record.DrillCard{Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention}
-		add(c, func(o record.DrillCard) bool { return o.Channel == c.Channel && o.Mention == c.Mention })
-	}
-	own := record.DrillCard{Channel: a.Channel, Mention: a.OpsMention}
-	add(own, func(o record.DrillCard) bool { return o.Channel == a.Channel })
 	return cards
 }
+
+// Keyed are the elements of a list by their keys: accounts[0].
+func Keyed[T any](key string, list []T) iter.Seq2[string, *T] {
+	return func(yield func(string, *T) bool) {
+		for i := range list {
+			if !yield(Element(key, i), &list[i]) {
+				return
+			}
+		}
+	}
+}
+
+// ByKey are the accounts by their keys.
+func (c *Config) ByKey() iter.Seq2[string, *Account] { return Keyed("accounts", c.Accounts) }
 
 // Routes are the routes of all accounts, by their keys: accounts[0].routes[1].
 func (c *Config) Routes() iter.Seq2[string, *Route] {
 	return func(yield func(string, *Route) bool) {
-		for i := range c.Accounts {
-			for j := range c.Accounts[i].Routes {
-				if !yield(Element(Element("accounts", i)+".routes", j), &c.Accounts[i].Routes[j]) {
+		for key, a := range c.ByKey() {
+			for route, r := range Keyed(key+".routes", a.Routes) {
+				if !yield(route, r) {
 					return
 				}
 			}
@@ -123,8 +135,8 @@ func (c *Config) Routes() iter.Seq2[string, *Route] {
 func (c *Config) allSources() iter.Seq2[string, []Source] {
 	return func(yield func(string, []Source) bool) {
 		more := yield("sources", c.Sources)
-		for i := 0; more && i < len(c.Accounts); i++ {
-			more = yield(Element("accounts", i)+".sources", c.Accounts[i].Sources)
+		for key, a := range c.ByKey() {
+			more = more && yield(key+".sources", a.Sources)
 		}
 	}
 }
@@ -178,8 +190,8 @@ func (a Application) CannotBlock() bool { return a.CanBlock != nil && !*a.CanBlo
 // Channels are all channels that the account posts to, each once. The first is the one for notices.
 func (a *Account) Channels() []string {
 	channels := []string{a.Channel}
-	for _, r := range a.Routes {
-		if r.Channel != "" && !slices.Contains(channels, r.Channel) {
+	for _, r := range a.InForce() {
+		if !slices.Contains(channels, r.Channel) {
 			channels = append(channels, r.Channel)
 		}
 	}
@@ -202,12 +214,56 @@ func minute(clock string) int {
 // Around are the last and the next time at which the summary is due, on the clock of now's time zone. Load has checked
 // At.
 func (s Summary) Around(now time.Time) (last, next time.Time) {
-	at := minute(s.At)
 	on := func(day int) time.Time {
-		return time.Date(now.Year(), now.Month(), now.Day()+day, at/60, at%60, 0, 0, now.Location())
+		return time.Date(now.Year(), now.Month(), now.Day()+day, 0, minute(s.At), 0, 0, now.Location())
 	}
 	if last, next = on(0), on(1); last.After(now) {
 		last, next = on(-1), last
 	}
 	return last, next
+}
+
+// checkPagers reports what is wrong with pagers that have a name: acknowledgements come back under it.
+func (c *Config) checkPagers() {
+	secrets := map[string]apiclient.Secret{}
+	for route, r := range c.Routes() {
+		if r.Page == nil {
+			continue
+		}
+		p, key := *r.Page, route+".page"
+		at := c.fromFile(key + ".webhook_secret")
+		switch {
+		case p.Name != "" && (len(p.Name) > 32 || !onlyOf(p.Name, letters+digits+"-")):
+			c.reportValue(key+".name", "is no name of a pager; write up to 32 of a-z 0-9 -")
+		case p.WebhookSecret == "":
+		case p.Name == "":
+			c.report(at, "is of a pager without a name; give it one with page.name: its acknowledgements come to /pager/NAME")
+		case p.Kind != pager.PagerDuty:
+			c.report(at, "is of no PagerDuty; take it out: acknowledgements come back from PagerDuty alone")
+		case secrets[p.Name] != "" && secrets[p.Name] != p.WebhookSecret:
+			c.report(at, "is another than that of the same name on another route; give the pagers two names, or one secret")
+		default:
+			secrets[p.Name] = p.WebhookSecret
+		}
+	}
+}
+
+// RoutesOf are the matches of the account's routes that have the pager of that name, as pages name them.
+func (a *Account) RoutesOf(pager string) (matches []string) {
+	for _, r := range a.Routes {
+		if r.Page != nil && r.Page.Name == pager {
+			matches = append(matches, a.MatchText(r.Match))
+		}
+	}
+	return matches
+}
+
+// PagerSecret signs what the pager of that name sends; "": there is none.
+func (c *Config) PagerSecret(name string) apiclient.Secret {
+	for _, r := range c.Routes() {
+		if p := r.Page; p != nil && p.Name == name && p.WebhookSecret != "" {
+			return p.WebhookSecret
+		}
+	}
+	return ""
 }

@@ -9,11 +9,19 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// PolicyOf is the policy of an account: what the account says wins over what holds for all. Of changes the stricter
-// wins, so that one line stops them on all accounts.
+// PolicyOf is the policy of an account: what the account says wins over what holds for all, where lists replace and
+// maps merge by key. Of changes the stricter wins, so that one line stops them on all accounts.
 func (c *Config) PolicyOf(account int) Policy {
 	p, own := c.Policy, c.Accounts[account].Policy
-	c.origins.override(reflect.ValueOf(&p).Elem(), reflect.ValueOf(own), Element("accounts", account)+".policy")
+	p.Terminal, own.Terminal = nil, nil
+	of := leaf{key: Element("accounts", account) + ".policy", value: reflect.ValueOf(own)}.leaves()
+	for i, l := range (leaf{value: reflect.ValueOf(&p)}).leaves() {
+		if c.isSet(of[i].key) {
+			l.value.Set(of[i].value)
+		}
+	}
+	p.Terminal = maps.Collect(maps.All(c.Policy.Terminal))
+	maps.Copy(p.Terminal, c.Accounts[account].Policy.Terminal)
 	p.Changes = stricter(c.Policy.Changes, p.Changes)
 	return p
 }
@@ -28,48 +36,22 @@ func stricter(one, other string) string {
 	return ChangesDryRun
 }
 
-// override puts what is written below a key into the place of what v holds: maps merge by key, lists replace.
-func (o *origins) override(v, own reflect.Value, key string) {
-	switch {
-	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			o.override(v.Field(i), own.Field(i), below(key, v.Type().Field(i).Tag.Get("yaml")))
-		}
-	case !o.isSet(key):
-	case v.Kind() == reflect.Map:
-		merged := reflect.MakeMap(v.Type())
-		for _, from := range []reflect.Value{v, own} {
-			for _, name := range from.MapKeys() {
-				merged.SetMapIndex(name, from.MapIndex(name))
-			}
-		}
-		v.Set(merged)
-	default:
-		v.Set(own)
-	}
-}
-
 // checkPolicies reports contradictions within the policy for all accounts, and within what an account's own keys make
 // of it.
 func (c *Config) checkPolicies() {
-	const all = "policy"
-	c.checkTerminal(all, c.Policy)
-	c.checkDurations(all, c.Policy)
-	c.checkOverride(all, c.Policy.Approval)
-	for i := range c.Accounts {
-		if key := Element("accounts", i) + ".policy"; c.origins.isSet(key) {
-			p := c.PolicyOf(i)
-			c.checkTerminal(key, c.Accounts[i].Policy)
-			c.checkDurations(key, p)
-			c.checkOverride(key, p.Approval)
+	check := func(key string, own, p Policy) {
+		for _, user := range slices.Sorted(maps.Keys(own.Terminal)) {
+			if own.Terminal[user].Role == "" {
+				c.report(below(below(key, "terminal"), user)+".role", "missing; write one of viewer, responder, admin")
+			}
 		}
+		c.checkDurations(key, p)
+		c.checkOverride(key, p.Approval)
 	}
-}
-
-func (c *Config) checkTerminal(key string, p Policy) {
-	for _, user := range slices.Sorted(maps.Keys(p.Terminal)) {
-		if p.Terminal[user].Role == "" {
-			c.origins.report(below(below(key, "terminal"), user)+".role", "missing; write one of viewer, responder, admin")
+	check("policy", c.Policy, c.Policy)
+	for i, a := range c.Accounts {
+		if key := Element("accounts", i) + ".policy"; c.isSet(key) {
+			check(key, a.Policy, c.PolicyOf(i))
 		}
 	}
 }
@@ -91,7 +73,7 @@ func (c *Config) checkOverride(key string, a Approval) {
 // refused.
 func (c *Config) checkDurations(key string, p Policy) {
 	o, longest := c.origins, key+".longest_duration"
-	for _, l := range leavesOf(leaf{key: key + ".durations", value: reflect.ValueOf(p.Durations)}) {
+	for _, l := range (leaf{key: key + ".durations", value: reflect.ValueOf(p.Durations)}).leaves() {
 		switch {
 		case l.value.Int() <= int64(p.LongestDuration):
 		case o.isSet(l.key):

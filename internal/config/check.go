@@ -21,46 +21,41 @@ const digits = "0123456789"
 
 // check reports what decoding one value can't see: limits, shapes, contradictions and missing keys.
 func (c *Config) check() {
-	o := c.origins
-	c.Slack.check(o)
+	c.Slack.check(c.origins)
 	c.checkRedis()
 	_, port, err := net.SplitHostPort(c.Listen)
 	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
-		o.reportValue("listen", "is no address to listen on; write it like 127.0.0.1:8080 or :8080")
+		c.reportValue("listen", "is no address to listen on; write it like 127.0.0.1:8080 or :8080")
 	}
 	c.checkAccounts()
 	for key, all := range c.allSources() {
-		o.checkSources(key, all, c.Sources)
+		c.checkSources(key, all, c.Sources)
 	}
 	for _, l := range c.leaves() {
-		o.checkLeaf(l)
+		c.checkLeaf(l)
 	}
-	if c.Policy.Changes == ChangesOn && !o.isSet("sources") {
-		o.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
+	if c.Policy.Changes == ChangesOn && !c.isSet("sources") {
+		c.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
 			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)
 	}
 	c.checkPolicies()
 	c.checkPagers()
-	if o.err() == nil {
+	if c.err() == nil {
 		c.checkParts()
 	}
 }
 
 // checkParts makes what a start makes of each account, as that is the last to refuse a value.
 func (c *Config) checkParts() {
-	for i, a := range c.Accounts {
-		key, token := Element("accounts", i), ".token"
-		if a.TokenFile != "" {
-			token = ".token_file"
-		}
+	for key, a := range c.ByKey() {
 		if _, err := apiclient.New(apiclient.Config{BaseURL: a.APIURL, Token: "any"}); err != nil {
-			c.origins.report(key+".api_url", "%v", err)
+			c.report(key+".api_url", "%v", err)
 		}
 		if _, err := apiclient.New(apiclient.Config{BaseURL: "https://any", Token: a.Token, TokenFile: a.TokenFile}); err != nil {
-			c.origins.report(key+token, "%v; write it as the service's console shows it", err)
+			c.report(c.fromFile(key+".token"), "%v; write it as the service's console shows it", err)
 		}
 		if _, err := a.Pagers(); err != nil {
-			c.origins.report(key+".routes", "%v", err)
+			c.report(key+".routes", "%v", err)
 		}
 	}
 }
@@ -73,20 +68,19 @@ func (o *origins) checkLeaf(l leaf) {
 	if short, _ := o.at(above(l.key)); !o.isSet(l.key) && short.text != "" {
 		l.key = above(l.key) // a single word stands for it
 	}
+	all := []leaf{l}
+	if l.value.Kind() == reflect.Slice {
+		all = l.parts()
+	}
 	for check := range strings.SplitSeq(l.tag.Get("check"), ",") {
-		if l.value.Kind() != reflect.Slice {
-			if l.value.IsZero() && check == "optional" {
-				return
-			}
-			o.checkValue(l.key, l.value, check)
-			continue
+		if l.value.IsZero() && check == "optional" {
+			return
 		}
-		for i := range l.value.Len() {
-			key := Element(l.key, i)
-			if !o.isSet(key) {
-				key = l.key // a single word instead of a list
+		for _, v := range all {
+			if !o.isSet(v.key) {
+				v.key = l.key // a single word instead of a list
 			}
-			o.checkValue(key, l.value.Index(i), check)
+			o.checkValue(v.key, v.value, check)
 		}
 	}
 }
@@ -148,7 +142,7 @@ func number(text string) int64 {
 }
 
 // SecretKey is a secret's key, such as "redis.url", or that of its file where it is read from one.
-func (c *Config) SecretKey(key string) string { return c.origins.fromFile(key) }
+func (c *Config) SecretKey(key string) string { return c.fromFile(key) }
 
 func (s *Slack) check(o *origins) {
 	if !strings.HasSuffix(s.APIURL, "/") {
@@ -166,13 +160,10 @@ func (s *Slack) check(o *origins) {
 func (c *Config) checkRedis() {
 	_, err := address.Parse(c.Redis.Address())
 	if wrong, ok := errors.AsType[*address.Error](err); ok {
-		if wrong.Key == "redis.url" {
-			wrong.Key = c.origins.fromFile(wrong.Key)
-		}
-		c.origins.report(wrong.Key, "%s", wrong.Text)
+		c.report(c.fromFile(wrong.Key), "%s", wrong.Text)
 	}
 	if p := c.Redis.KeyPrefix; len(p) > 64 || !onlyOf(strings.ToLower(p), letters+digits+":._-") {
-		c.origins.reportValue("redis.key_prefix", "is no prefix of keys; write up to 64 of a-z A-Z 0-9 : . _ -")
+		c.reportValue("redis.key_prefix", "is no prefix of keys; write up to 64 of a-z A-Z 0-9 : . _ -")
 	}
 }
 
@@ -184,8 +175,7 @@ func (o *origins) checkSources(list string, all, common []Source) {
 			seen[s.Name] = true
 		}
 	}
-	for i, s := range all {
-		key := Element(list, i)
+	for key, s := range Keyed(list, all) {
 		o.uniqueName(key, s.Name, seen)
 		if len(s.Ranges) == 0 && !o.isSet(key+".file") { // what is wrong with a file is reported already
 			o.report(key, "names no address; write ranges or file")
@@ -218,30 +208,28 @@ func (o *origins) webAddress(key, text string) {
 }
 
 func (c *Config) checkAccounts() {
-	o := c.origins
 	if len(c.Accounts) == 0 {
-		o.report("accounts", "there is none; write one into the file, or set WAFBOT_API_URL, WAFBOT_API_TOKEN and WAFBOT_CHANNEL")
+		c.report("accounts", "there is none; write one into the file, or set WAFBOT_API_URL, WAFBOT_API_TOKEN and WAFBOT_CHANNEL")
 	}
 	seen := map[string]bool{}
-	for i := range c.Accounts {
-		a, key := &c.Accounts[i], Element("accounts", i)
-		o.uniqueName(key, a.Name, seen)
+	for key, a := range c.ByKey() {
+		c.uniqueName(key, a.Name, seen)
 		if a.Name != "" && !(len(a.Name) <= 32 && onlyOf(a.Name, letters+digits+"-")) {
-			o.reportValue(key+".name", "is no account name; write up to 32 of a-z 0-9 -")
+			c.reportValue(key+".name", "is no account name; write up to 32 of a-z 0-9 -")
 		}
 		if a.APIURL == "" {
-			o.report(key+".api_url", "missing; %s", o.setIt(key+".api_url"))
+			c.report(key+".api_url", "missing; %s", c.setIt(key+".api_url"))
 		}
-		if a.Token == "" && !o.isSet(key+".token_file") {
-			o.report(key+".token", "missing; %s", o.setIt(key+".token"))
+		if a.Token == "" && !c.isSet(key+".token_file") {
+			c.report(key+".token", "missing; %s", c.setIt(key+".token"))
 		}
-		if a.ClientID < 1 && o.isSet(key+".client_id") {
-			o.reportValue(key+".client_id", "is no client id; write one above 0, or leave it out to have the API asked")
+		if a.ClientID < 1 && c.isSet(key+".client_id") {
+			c.reportValue(key+".client_id", "is no client id; write one above 0, or leave it out to have the API asked")
 		}
-		a.Quiet.check(o, key+".quiet.hours")
-		a.checkApplications(o, key+".applications")
-		for j := range a.Routes {
-			a.Routes[j].check(o, Element(key+".routes", j), a.Applications)
+		a.Quiet.check(c.origins, key+".quiet.hours")
+		a.checkApplications(c.origins, key+".applications")
+		for route, r := range Keyed(key+".routes", a.Routes) {
+			r.check(c.origins, route, a.Applications)
 		}
 	}
 }
@@ -301,7 +289,12 @@ func (a *Account) checkApplications(o *origins, key string) {
 func (r *Route) check(o *origins, key string, applications map[int]Application) {
 	for i, name := range r.Match.Application {
 		_, err := strconv.Atoi(name)
-		if err == nil || slices.ContainsFunc(slices.Collect(maps.Values(applications)), func(app Application) bool { return app.Name == name }) {
+		for _, app := range applications {
+			if app.Name == name {
+				err = nil
+			}
+		}
+		if err == nil {
 			continue
 		}
 		at := key + ".match.application"
@@ -331,7 +324,7 @@ func (p *Page) check(o *origins, key string) {
 
 // CheckServe reports what only serve needs: the way to Slack. Its error is an *Error.
 func (c *Config) CheckServe() error {
-	o := &origins{root: c.origins.root, keys: c.origins.keys}
+	o := &origins{root: c.root, keys: c.keys}
 	if c.Slack.BotToken == "" {
 		o.report("slack.bot_token", "missing; %s (the app's OAuth & Permissions page shows it)", o.setIt("slack.bot_token"))
 	}
@@ -341,8 +334,8 @@ func (c *Config) CheckServe() error {
 			"(an app-level token with connections:write), for signed HTTP give %s (the app's Basic Information page has both)",
 			secret, o.setIt("slack.app_token"), c.AsWritten(secret))
 	}
-	for i, a := range c.Accounts {
-		if key := Element("accounts", i) + ".channel"; a.Channel == "" {
+	for key, a := range c.ByKey() {
+		if key += ".channel"; a.Channel == "" {
 			o.report(key, "missing; %s", o.setIt(key))
 		}
 	}

@@ -19,14 +19,14 @@ import (
 )
 
 // Config is the whole configuration, checked and with every default filled in. docs/config.md explains each key. The
-// tags of its fields are the table of keys: the key in the file, the variable that sets it too, and how its values are
-// checked (see origins.checkValue).
+// tags of its fields are the table of keys: the key in the file, the variable that sets it too, how its values are
+// checked (see origins.checkValue), and what holds where it is left out ("-": nothing below it either).
 type Config struct {
-	Timezone        *time.Location `yaml:"timezone"`
+	Timezone        *time.Location `yaml:"timezone" default:"UTC"`
 	Log             Log            `yaml:"log"`
 	Slack           Slack          `yaml:"slack"`
 	Redis           Redis          `yaml:"redis"`
-	Listen          string         `yaml:"listen" env:"WAFBOT_LISTEN"`
+	Listen          string         `yaml:"listen" env:"WAFBOT_LISTEN" default:"127.0.0.1:8080"`
 	AccountDefaults Account        `yaml:"account_defaults"` // what accounts begin with
 
 	Accounts []Account         `yaml:"accounts"`
@@ -35,13 +35,13 @@ type Config struct {
 	Policy   Policy            `yaml:"policy"`
 	Audit    Audit             `yaml:"audit"`
 
-	origins *origins // a pointer, so that printing a Config never shows what was written
+	*origins // a pointer, so that printing a Config never shows what was written
 }
 
 // Log is what is logged to standard error, and how.
 type Log struct {
-	Level  string `yaml:"level" env:"WAFBOT_LOG_LEVEL" check:"oneof=debug info warn error"`
-	Format string `yaml:"format" env:"WAFBOT_LOG_FORMAT" check:"oneof=text json"`
+	Level  string `yaml:"level" env:"WAFBOT_LOG_LEVEL" check:"oneof=debug info warn error" default:"info"`
+	Format string `yaml:"format" env:"WAFBOT_LOG_FORMAT" check:"oneof=text json" default:"text"`
 }
 
 // How the log is written.
@@ -58,14 +58,14 @@ type Slack struct {
 	AppTokenFile      string           `yaml:"app_token_file" env:"WAFBOT_SLACK_APP_TOKEN_FILE"`
 	SigningSecret     apiclient.Secret `yaml:"signing_secret" env:"WAFBOT_SLACK_SIGNING_SECRET"` // set: HTTP
 	SigningSecretFile string           `yaml:"signing_secret_file" env:"WAFBOT_SLACK_SIGNING_SECRET_FILE"`
-	APIURL            string           `yaml:"api_url" env:"WAFBOT_SLACK_API_URL" check:"web"` // ends with a slash
-	Command           string           `yaml:"command"`
-	MessagesPerSecond float64          `yaml:"messages_per_second"` // per channel; 0: as fast as Slack takes them
+	APIURL            string           `yaml:"api_url" env:"WAFBOT_SLACK_API_URL" check:"web" default:"https://slack.com/api/"` // ends with a slash
+	Command           string           `yaml:"command" default:"/waf"`
+	MessagesPerSecond float64          `yaml:"messages_per_second" default:"1"` // per channel; 0: as fast as Slack takes them
 }
 
 // Redis is the store that the replicas share.
 type Redis struct {
-	URL          apiclient.Secret `yaml:"url" env:"WAFBOT_REDIS_URL"` // may hold a password
+	URL          apiclient.Secret `yaml:"url" env:"WAFBOT_REDIS_URL" default:"redis://127.0.0.1:6379/0"` // may hold a password
 	URLFile      string           `yaml:"url_file" env:"WAFBOT_REDIS_URL_FILE"`
 	TLS          TLS              `yaml:"tls"`
 	KeyPrefix    string           `yaml:"key_prefix"` // of every key; "": none
@@ -88,17 +88,17 @@ type Account struct {
 	ClientID     int                 `yaml:"client_id"`                                    // 0: ask the API
 	Channel      string              `yaml:"channel" env:"WAFBOT_CHANNEL" check:"channel"` // may be "" unless CheckServe passed
 	OpsMention   string              `yaml:"ops_mention" check:"mention"`                  // a user id, a user group id, or ""
-	PollInterval time.Duration       `yaml:"poll_interval" check:"min=250ms"`
-	Lookback     time.Duration       `yaml:"lookback" check:"positive"`
-	OngoingFor   time.Duration       `yaml:"ongoing_for" check:"positive,max=1h"`
+	PollInterval time.Duration       `yaml:"poll_interval" check:"min=250ms" default:"15s"`
+	Lookback     time.Duration       `yaml:"lookback" check:"positive" default:"1d"`
+	OngoingFor   time.Duration       `yaml:"ongoing_for" check:"positive,max=1h" default:"15m"`
 	ConsoleURL   string              `yaml:"console_url" check:"optional,web"` // "": no links
 	Applications map[int]Application `yaml:"applications"`
 	Routes       []Route             `yaml:"routes"` // nil when left out, empty when written as []
 	Storm        Storm               `yaml:"storm"`
 	Quiet        Quiet               `yaml:"quiet"`
 	Summary      Summary             `yaml:"summary"`
-	Policy       Policy              `yaml:"policy"`  // what it says itself, until PolicyOf fills in what holds for all
-	Sources      []Source            `yaml:"sources"` // beside those of all accounts
+	Policy       Policy              `yaml:"policy" default:"-"` // what it says itself, until PolicyOf fills in what holds for all
+	Sources      []Source            `yaml:"sources"`            // beside those of all accounts
 }
 
 // Application is what the operator says of one application. A bare string is its name.
@@ -110,10 +110,10 @@ type Application struct {
 // Route says where matching attacks are posted. The first match wins.
 type Route struct {
 	Match      Match         `yaml:"match"`
-	Channel    string        `yaml:"channel" check:"channel"` // "": the account's
-	Mention    string        `yaml:"mention" check:"mention"` // a user id, a user group id, or ""
-	Page       *Page         `yaml:"page"`                    // nil: no pager
-	AckTimeout time.Duration `yaml:"ack_timeout"`             // 0: never
+	Channel    string        `yaml:"channel" check:"channel"`  // "": the account's
+	Mention    string        `yaml:"mention" check:"mention"`  // a user id, a user group id, or ""
+	Page       *Page         `yaml:"page"`                     // nil: no pager
+	AckTimeout time.Duration `yaml:"ack_timeout" default:"2h"` // 0: never
 }
 
 // The kinds of attacks that a Match tells apart.
@@ -142,15 +142,15 @@ type Page struct {
 	URL               apiclient.Secret `yaml:"url"`  // often holds the pager's key
 	URLFile           string           `yaml:"url_file"`
 	Kind              string           `yaml:"format" check:"oneof=pagerduty alertmanager json"`
-	After             time.Duration    `yaml:"after" check:"positive"`
+	After             time.Duration    `yaml:"after" check:"positive" default:"5m"`
 	WebhookSecret     apiclient.Secret `yaml:"webhook_secret"` // signs what the pager sends
 	WebhookSecretFile string           `yaml:"webhook_secret_file"`
 }
 
 // Storm says when attacks are grouped in one card.
 type Storm struct {
-	Over int           `yaml:"over" check:"min=1"`
-	In   time.Duration `yaml:"in" check:"positive"`
+	Over int           `yaml:"over" check:"min=1" default:"10"`
+	In   time.Duration `yaml:"in" check:"positive" default:"1m"`
 }
 
 // Quiet holds the hours in which only incidents and attacks that aren't blocked mention people.
@@ -168,8 +168,8 @@ type Source struct {
 	Name   string         `yaml:"name"`
 	Ranges []netip.Prefix `yaml:"ranges"`
 	File   string         `yaml:"file"`
-	Deny   string         `yaml:"deny" check:"oneof=never approval"` // DenyNever (also for ""), or DenyApproval
-	Cards  bool           `yaml:"cards"`                             // false: what comes from such sources alone gets no card, incidents excepted
+	Deny   string         `yaml:"deny" check:"oneof=never approval" default:"never"` // DenyNever (also for ""), or DenyApproval
+	Cards  bool           `yaml:"cards" default:"true"`                              // false: what comes from such sources alone gets no card, incidents excepted
 
 	ReadAt time.Time      // when File was read last
 	Broken string         // why it can't be read just now, so that what it held before counts; "": it can
@@ -203,15 +203,15 @@ const (
 
 // Policy says who may do what, and how far.
 type Policy struct {
-	Changes          string                  `yaml:"changes" env:"WAFBOT_CHANGES" check:"oneof=off dry_run on"` // off, dry_run or on
-	Viewers          []string                `yaml:"viewers" env:"WAFBOT_VIEWERS" check:"member"`
+	Changes          string                  `yaml:"changes" env:"WAFBOT_CHANGES" check:"oneof=off dry_run on" default:"dry_run"` // off, dry_run or on
+	Viewers          []string                `yaml:"viewers" env:"WAFBOT_VIEWERS" check:"member" default:"*"`
 	Responders       []string                `yaml:"responders" env:"WAFBOT_RESPONDERS" check:"member"`
 	Admins           []string                `yaml:"admins" env:"WAFBOT_ADMINS" check:"member"`
 	Terminal         map[string]TerminalUser `yaml:"terminal"` // by os user
 	WidestPrefix     WidestPrefix            `yaml:"widest_prefix"`
 	Durations        Durations               `yaml:"durations"`
-	LongestDuration  time.Duration           `yaml:"longest_duration" check:"positive"`
-	RenewWhileActive time.Duration           `yaml:"renew_while_active"` // 0: ask instead
+	LongestDuration  time.Duration           `yaml:"longest_duration" check:"positive" default:"30d"`
+	RenewWhileActive time.Duration           `yaml:"renew_while_active" default:"1d"` // 0: ask instead
 	Approval         Approval                `yaml:"approval"`
 }
 
@@ -223,28 +223,28 @@ type TerminalUser struct {
 
 // WidestPrefix holds the shortest prefix lengths that can be denied without being called broad.
 type WidestPrefix struct {
-	IPv4 int `yaml:"ipv4" check:"range=12 32"`
-	IPv6 int `yaml:"ipv6" check:"range=32 128"`
+	IPv4 int `yaml:"ipv4" check:"range=12 32" default:"24"`
+	IPv6 int `yaml:"ipv6" check:"range=32 128" default:"48"`
 }
 
 // Durations say how long a change lasts when its command line gives no duration.
 type Durations struct {
-	Deny  time.Duration `yaml:"deny" check:"positive"`
-	Mode  time.Duration `yaml:"mode" check:"positive"`
-	Patch time.Duration `yaml:"patch" check:"positive"`
+	Deny  time.Duration `yaml:"deny" check:"positive" default:"4h"`
+	Mode  time.Duration `yaml:"mode" check:"positive" default:"2h"`
+	Patch time.Duration `yaml:"patch" check:"positive" default:"7d"`
 }
 
 // Approval says what needs the approval of another person, and what happens without an answer.
 type Approval struct {
-	RequiredFor   []string      `yaml:"required_for" check:"oneof=forever broad block_path allow mode_off rules_everywhere source indicator_untried"`
+	RequiredFor   []string      `yaml:"required_for" check:"oneof=forever broad block_path allow mode_off rules_everywhere source indicator_untried" default:"forever,broad,block_path,allow,mode_off,rules_everywhere,source,indicator_untried"`
 	Approvers     string        `yaml:"approvers" check:"mention"` // whom a request or an override mentions: a user id, a user group id, or ""
-	Timeout       time.Duration `yaml:"timeout" check:"positive"`
-	OverrideAfter time.Duration `yaml:"override_after"` // then the requester may act alone; 0: never
+	Timeout       time.Duration `yaml:"timeout" check:"positive" default:"15m"`
+	OverrideAfter time.Duration `yaml:"override_after" default:"5m"` // then the requester may act alone; 0: never
 }
 
 // Audit is the audit log.
 type Audit struct {
-	Keep time.Duration `yaml:"keep" check:"positive"`
+	Keep time.Duration `yaml:"keep" check:"positive" default:"400d"`
 }
 
 // What holds secrets prints itself like %+v whatever the verb: where fmt doesn't take a verb, as %s of a pointer within

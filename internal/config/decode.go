@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -38,42 +39,38 @@ func (a *Application) short() any { return &a.Name }
 
 func (u *TerminalUser) short() any { return &u.Role }
 
-// document reads a whole file and returns what it begins with, nil if it holds nothing; ok is false if it isn't YAML. Then it reports the first fault alone.
-func (d *decoder) document(data string) (root *yaml.Node, ok bool) {
+// configuration decodes the configuration's file. It reports whether there is something to check. Of a file that isn't
+// YAML it reports the first fault alone.
+func (d *decoder) configuration(data string, c *Config) bool {
 	var first, second yaml.Node
 	loader, err := yaml.NewLoader(strings.NewReader(data))
 	if err == nil {
 		err = loader.Load(&first)
 	}
 	if errors.Is(err, io.EOF) {
-		return nil, true
+		return true // it holds nothing
 	}
 	if err == nil {
 		if err = loader.Load(&second); err == nil {
 			d.reportAt(d.place(&second), "YAML", "a second document starts here; one file holds one configuration")
-			return nil, false
+			return false
 		}
 	}
 	if !errors.Is(err, io.EOF) {
 		d.broken(err)
-		return nil, false
+		return false
 	}
-	return first.Content[0], true
-}
-
-// configuration decodes the configuration's file. It reports whether there is something to check.
-func (d *decoder) configuration(data string, c *Config) bool {
-	root, ok := d.document(data)
-	switch {
-	case root == nil || root.Tag == "!!null":
-		return ok
+	switch root := first.Content[0]; {
+	case root.Tag == "!!null":
+		return true
 	case root.Kind != yaml.MappingNode:
 		d.reportAt(d.place(root), "YAML", "does not start with a key; write keys of the configuration, such as accounts:")
 		return false
+	default:
+		d.defaults = &c.AccountDefaults
+		d.fields(root, leaf{value: reflect.ValueOf(c)})
+		return !d.full()
 	}
-	d.defaults = &c.AccountDefaults
-	d.fields(root, reflect.ValueOf(c).Elem(), "")
-	return !d.full()
 }
 
 func (d *decoder) broken(err error) {
@@ -92,64 +89,52 @@ func (d *decoder) place(n *yaml.Node) Position {
 }
 
 // decode puts a node into a field of Config.
-func (d *decoder) decode(n *yaml.Node, v reflect.Value, key string) {
-	at := d.place(n)
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+func (d *decoder) decode(n *yaml.Node, l leaf) {
+	at, v := d.place(n), l.value
+	n = resolved(n)
 	if !d.spend(at, 1) {
 		return
 	}
-	d.keys[key] = origin{Position: at, whole: n.Kind != yaml.MappingNode}
+	d.keys[l.key] = origin{Position: at, whole: n.Kind != yaml.MappingNode}
 	if n.Tag == "!!null" {
-		d.report(key, "has no value; write one or leave the key out")
+		d.report(l.key, "has no value; write one or leave the key out")
 		return
 	}
 	short, ok := v.Addr().Interface().(shorthand)
-	switch wanted := kindOf(v); {
+	switch wanted := kindOf(v.Type()); {
 	case n.Kind == yaml.ScalarNode && ok:
-		d.scalar(n, short.short(), key)
+		d.scalar(n, short.short(), l.key)
 	case n.Kind != wanted:
 		name := map[yaml.Kind]string{yaml.MappingNode: "keys with values below it", yaml.SequenceNode: "a list", yaml.ScalarNode: "a single value"}
-		d.report(key, "is %s; write %s", name[n.Kind], name[wanted])
+		d.report(l.key, "is %s; write %s", name[n.Kind], name[wanted])
 	case wanted == yaml.ScalarNode:
-		d.scalar(n, v.Addr().Interface(), key)
+		d.scalar(n, v.Addr().Interface(), l.key)
 	case wanted == yaml.SequenceNode:
-		d.elements(n, v, key)
+		d.elements(n, l)
 	case v.Kind() == reflect.Map:
-		d.entries(n, v, key)
-	case v.Kind() == reflect.Pointer:
-		v.Set(newWithDefaults(v.Type().Elem()).Addr())
-		d.fields(n, v.Elem(), key)
+		d.entries(n, l)
 	default:
-		d.fields(n, v, key)
-		if a, ok := v.Addr().Interface().(*Account); ok && a.Token != "" && !d.isSet(key+".token_file") {
-			a.TokenFile = "" // the one of account_defaults
+		if v.Kind() == reflect.Pointer {
+			v.Set(reflect.New(v.Type().Elem()))
+			l.setDefaults()
 		}
+		d.fields(n, l)
 	}
 }
 
-// kindOf is the kind of YAML node that a field of Config is written as.
-func kindOf(v reflect.Value) yaml.Kind {
-	switch v.Interface().(type) {
-	case *time.Location, netip.Prefix, *bool:
+// kindOf is the kind of YAML node that a type of Config's is written as.
+func kindOf(t reflect.Type) yaml.Kind {
+	switch t {
+	case reflect.TypeFor[*time.Location](), reflect.TypeFor[netip.Prefix](), reflect.TypeFor[*bool]():
 		return yaml.ScalarNode
 	}
-	switch v.Kind() {
+	switch t.Kind() {
 	case reflect.Struct, reflect.Map, reflect.Pointer:
 		return yaml.MappingNode
 	case reflect.Slice:
 		return yaml.SequenceNode
 	}
 	return yaml.ScalarNode
-}
-
-func newWithDefaults(t reflect.Type) reflect.Value {
-	v := reflect.New(t)
-	if d, ok := v.Interface().(interface{ setDefaults() }); ok {
-		d.setDefaults()
-	}
-	return v.Elem()
 }
 
 func below(key, name string) string {
@@ -162,81 +147,85 @@ func below(key, name string) string {
 // Element is the key of a list's element, as errors name it: accounts[0].
 func Element(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
 
-func (d *decoder) fields(n *yaml.Node, v reflect.Value, key string) {
-	fields := map[string]int{}
+// defaultsKey holds what every account begins with.
+const defaultsKey = "account_defaults"
+
+// elsewhere says where a key is to be written that stands at the wrong place although the value there has a field for
+// it; "": it stands where it belongs.
+func elsewhere(key, name string) string {
+	if key == defaultsKey && (name == "name" || name == "token" || name == "client_id") {
+		return "is each account's own; write it there"
+	}
+	return ""
+}
+
+func (d *decoder) fields(n *yaml.Node, l leaf) {
+	fields, written := l.parts(), map[string]*yaml.Node{}
 	var names []string
-	for i := range v.NumField() {
-		if name := v.Type().Field(i).Tag.Get("yaml"); name != "" && elsewhere(key, name) == "" {
-			fields[name] = i
-			names = append(names, name)
-		}
+	for _, f := range fields {
+		names = append(names, f.name)
 	}
-	var known []pair
-	for _, p := range d.pairs(n, key) {
-		switch _, ok := fields[p.key.Value]; {
-		case ok:
-			known = append(known, p)
-		case key == "" && strings.HasPrefix(p.key.Value, "x-"): // for anchors
-		case elsewhere(key, p.key.Value) != "":
-			d.reportAt(d.place(p.key), below(key, p.key.Value), elsewhere(key, p.key.Value))
+	for _, p := range d.pairs(n, l.key) {
+		name := p.key.Value
+		switch key, wrong := below(l.key, name), elsewhere(l.key, name); {
+		case slices.Contains(names, name):
+			written[name] = p.value
+		case l.key == "" && strings.HasPrefix(name, "x-"): // for anchors
+		case wrong != "":
+			d.reportAt(d.place(p.key), key, wrong)
 		default:
-			d.reportAt(d.place(p.key), below(key, printable(p.key.Value)), "unknown key; "+didYouMean(p.key.Value, names, "remove it"))
+			d.reportAt(d.place(p.key), below(l.key, printable(name)), "unknown key; "+didYouMean(name, names, "remove it"))
 		}
 	}
-	slices.SortStableFunc(known, func(a, b pair) int { return fields[a.key.Value] - fields[b.key.Value] }) // accounts begin with account_defaults
-	for _, p := range known {
+	for _, f := range fields { // in their order: accounts begin with account_defaults
+		if written[f.name] == nil {
+			continue
+		}
 		before := d.nodes
-		d.decode(p.value, v.Field(fields[p.key.Value]), below(key, p.key.Value))
-		if key == "" && p.key.Value == defaultsKey {
+		if d.decode(written[f.name], f); f.key == defaultsKey {
 			d.inherited = d.nodes - before
 		}
 	}
 }
 
 // entries puts a mapping into a map. What the map holds already is merged by key.
-func (d *decoder) entries(n *yaml.Node, v reflect.Value, key string) {
-	merged := reflect.MakeMap(v.Type())
-	for _, name := range v.MapKeys() {
-		merged.SetMapIndex(name, v.MapIndex(name))
+func (d *decoder) entries(n *yaml.Node, l leaf) {
+	merged := reflect.MakeMap(l.value.Type())
+	for _, name := range l.value.MapKeys() {
+		merged.SetMapIndex(name, l.value.MapIndex(name))
 	}
-	v.Set(merged)
-	for _, p := range d.pairs(n, key) {
-		name := reflect.New(v.Type().Key()).Elem()
+	l.value.Set(merged)
+	for _, p := range d.pairs(n, l.key) {
+		name := reflect.New(merged.Type().Key()).Elem()
 		if err := setText(name.Addr().Interface(), p.key.Value); err != nil {
-			d.reportAt(d.place(p.key), below(key, printable(p.key.Value)), "as a key "+err.Error())
+			d.reportAt(d.place(p.key), below(l.key, printable(p.key.Value)), "as a key "+err.Error())
 			continue
 		}
-		entry, at := newWithDefaults(v.Type().Elem()), below(key, p.key.Value)
-		d.decode(p.value, entry, at)
-		if from, ok := d.keys[at]; ok {
+		entry := leaf{key: below(l.key, p.key.Value), value: reflect.New(merged.Type().Elem()).Elem()}
+		d.decode(p.value, entry)
+		if from, ok := d.keys[entry.key]; ok {
 			from.whole = true
-			d.keys[at] = from
+			d.keys[entry.key] = from
 		}
-		v.SetMapIndex(name, entry)
+		merged.SetMapIndex(name, entry.value)
 	}
 }
 
-func (d *decoder) elements(n *yaml.Node, v reflect.Value, key string) {
-	list := reflect.MakeSlice(v.Type(), 0, 0)
-	for i, child := range n.Content {
-		element := d.element(child, v.Type().Elem())
+func (d *decoder) elements(n *yaml.Node, l leaf) {
+	l.value.Set(reflect.MakeSlice(l.value.Type(), len(n.Content), len(n.Content)))
+	for i, element := range l.parts() {
+		element.setDefaults()
+		account, ok := element.value.Addr().Interface().(*Account)
+		if ok && d.spend(d.place(n.Content[i]), d.inherited) {
+			*account = *d.defaults
+		}
 		if d.full() {
 			break
 		}
-		d.decode(child, element, Element(key, i))
-		list = reflect.Append(list, element)
+		if d.decode(n.Content[i], element); ok && account.Token != "" && !d.isSet(element.key+".token_file") {
+			account.TokenFile = "" // the one of account_defaults
+		}
 	}
-	v.Set(list)
-}
-
-// element is a list's element before it is decoded: an account begins with account_defaults.
-func (d *decoder) element(n *yaml.Node, t reflect.Type) reflect.Value {
-	if t == reflect.TypeFor[Account]() && d.spend(d.place(n), d.inherited) {
-		account := reflect.New(t).Elem()
-		account.Set(reflect.ValueOf(*d.defaults))
-		return account
-	}
-	return newWithDefaults(t)
 }
 
 func (d *decoder) scalar(n *yaml.Node, target any, key string) {
@@ -258,39 +247,81 @@ func (d *decoder) scalar(n *yaml.Node, target any, key string) {
 	}
 }
 
-// leaf is a key that holds a value, or a list of values.
+// leaf is a key with its value, and the tag of its field.
 type leaf struct {
+	name  string // the key's last word
 	key   string
 	value reflect.Value // it can be set, unless it is a map's
 	tag   reflect.StructTag
 }
 
 // leaves are all the keys of a configuration that hold values, in the order of its fields.
-func (c *Config) leaves() []leaf { return leavesOf(leaf{value: reflect.ValueOf(c).Elem()}) }
+func (c *Config) leaves() []leaf { return leaf{value: reflect.ValueOf(c).Elem()}.leaves() }
 
-func leavesOf(l leaf) (all []leaf) {
-	v := l.value
-	switch kind := kindOf(v); {
-	case kind == yaml.ScalarNode, kind == yaml.SequenceNode && kindOf(reflect.New(v.Type().Elem()).Elem()) == yaml.ScalarNode:
+// leaves are those of the keys at or below it that hold a value or a list of values.
+func (l leaf) leaves() (all []leaf) {
+	t := l.value.Type()
+	if kind := kindOf(t); kind == yaml.ScalarNode || kind == yaml.SequenceNode && kindOf(t.Elem()) == yaml.ScalarNode {
 		return []leaf{l}
-	case kind == yaml.SequenceNode:
-		for i := range v.Len() {
-			all = append(all, leavesOf(leaf{Element(l.key, i), v.Index(i), l.tag})...)
-		}
-	case v.Kind() == reflect.Map:
-		for _, name := range v.MapKeys() {
-			all = append(all, leavesOf(leaf{below(l.key, fmt.Sprint(name)), v.MapIndex(name), l.tag})...)
-		}
-	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			if field := v.Type().Field(i); field.Tag.Get("yaml") != "" && elsewhere(l.key, field.Tag.Get("yaml")) == "" {
-				all = append(all, leavesOf(leaf{below(l.key, field.Tag.Get("yaml")), v.Field(i), field.Tag})...)
-			}
-		}
-	case !v.IsNil():
-		return leavesOf(leaf{l.key, v.Elem(), l.tag})
+	}
+	for _, p := range l.parts() {
+		all = append(all, p.leaves()...)
 	}
 	return all
+}
+
+// parts are the keys right below it: in the order of the fields, of the list, or of a map's keys.
+func (l leaf) parts() (all []leaf) {
+	v := reflect.Indirect(l.value)
+	add := func(name string, value reflect.Value, tag reflect.StructTag) {
+		all = append(all, leaf{name, below(l.key, name), value, tag})
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			all = append(all, leaf{"", Element(l.key, i), v.Index(i), l.tag})
+		}
+	case reflect.Map:
+		names := v.MapKeys()
+		slices.SortFunc(names, func(a, b reflect.Value) int {
+			if a.CanInt() {
+				return cmp.Compare(a.Int(), b.Int())
+			}
+			return cmp.Compare(a.String(), b.String())
+		})
+		for _, name := range names {
+			add(fmt.Sprint(name), v.MapIndex(name), l.tag)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			tag := v.Type().Field(i).Tag
+			if name := tag.Get("yaml"); name != "" && elsewhere(l.key, name) == "" {
+				add(name, v.Field(i), tag)
+			}
+		}
+	}
+	return all
+}
+
+// setDefaults fills in what the tags of the fields below it say.
+func (l leaf) setDefaults() {
+	for _, p := range l.parts() {
+		switch text, ok := p.tag.Lookup("default"); {
+		case !ok:
+			p.setDefaults()
+		case text == "-":
+		case p.value.Kind() == reflect.Slice:
+			p.value.Set(reflect.ValueOf(splitList(text)))
+		default:
+			_ = setText(p.value.Addr().Interface(), text)
+		}
+	}
+}
+
+// Default is a part of the configuration with nothing but its defaults.
+func Default[T any]() (part T) {
+	leaf{value: reflect.ValueOf(&part)}.setDefaults()
+	return part
 }
 
 // variable is the environment variable that sets the key; "": none. Those of the policy set the one for all accounts.

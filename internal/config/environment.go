@@ -48,31 +48,32 @@ func (o *origins) environment(c *Config, environ map[string]string) {
 	o.neverDeny(c, environ)
 }
 
-// set applies a variable, which wins over its key in the file. A secret also wins over the file that the secret would be read from.
+// set applies a variable, which wins over its key in the file. A secret also wins over the file that the secret would be
+// read from.
 func (o *origins) set(l leaf, text string, all []leaf) {
-	rival := l.key + "_file"
-	if secret, isFile := strings.CutSuffix(l.key, "_file"); isFile {
-		rival = secret
+	rival, isFile := strings.CutSuffix(l.key, "_file")
+	if !isFile {
+		rival += "_file"
 	}
-	if i := slices.IndexFunc(all, func(other leaf) bool { return other.key == rival }); i >= 0 {
-		o.unset(rival)
-		all[i].value.SetZero()
+	for _, other := range all {
+		if other.key == rival || other.key == l.key {
+			o.unset(other.key)
+			other.value.SetZero()
+		}
 	}
-	o.unset(l.key)
 	from := origin{variable: l.variable()}
+	if l.value.Kind() == reflect.Slice {
+		l.value.Set(reflect.ValueOf(splitList(text)))
+		for _, item := range l.parts() {
+			o.keys[item.key] = origin{variable: from.variable, text: item.value.String()}
+		}
+	} else {
+		l.value.SetString(text) // all others are texts and secrets
+	}
 	if !l.isSecret() {
 		from.text = text
 	}
 	o.keys[l.key] = from
-	if l.value.Kind() != reflect.Slice {
-		l.value.SetString(text) // all others are texts and secrets
-		return
-	}
-	list := splitList(text)
-	l.value.Set(reflect.ValueOf(list))
-	for i, item := range list {
-		o.keys[Element(l.key, i)] = origin{variable: l.variable(), text: item}
-	}
 }
 
 // neverDeny makes a source of WAFBOT_NEVER_DENY. Even when empty it counts as "sources" written out.
@@ -81,11 +82,12 @@ func (o *origins) neverDeny(c *Config, environ map[string]string) {
 	if !set {
 		return
 	}
+	from := origin{variable: neverDenyVariable}
 	if !o.isSet("sources") {
-		o.keys["sources"] = origin{variable: neverDenyVariable}
+		o.keys["sources"] = from
 	}
-	source := Source{Name: neverDenyVariable}
-	source.setDefaults()
+	source := Default[Source]()
+	source.Name = neverDenyVariable
 	for _, item := range splitList(text) {
 		prefix, err := parseRange(item)
 		if err != nil {
@@ -94,7 +96,7 @@ func (o *origins) neverDeny(c *Config, environ map[string]string) {
 		source.Ranges = append(source.Ranges, prefix)
 	}
 	if len(source.Ranges) > 0 {
-		o.keys[Element("sources", len(c.Sources))] = origin{variable: neverDenyVariable}
+		o.keys[Element("sources", len(c.Sources))] = from
 		c.Sources = append(c.Sources, source)
 	}
 }
@@ -109,7 +111,7 @@ func (c *Config) AsWritten(text string) string {
 
 // Variable is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else "".
 func (c *Config) Variable(key string) string {
-	if from, set := c.origins.at(key); set || c.File() != "" {
+	if from, set := c.at(key); set || c.File() != "" {
 		return from.variable
 	}
 	return variableFor(key)

@@ -8,8 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-
-	"github.com/wafbot/wafbot/apiclient"
 )
 
 // SecretFile is a file that a secret was read from.
@@ -35,25 +33,26 @@ func (c *Config) readFiles() {
 	all := c.leaves()
 	for i, l := range all {
 		key, isFile := strings.CutSuffix(l.key, "_file")
-		if isFile && strings.HasPrefix(key, "redis.tls.") && l.value.String() != "" {
-			if err := regular(l.value.String()); err != nil {
-				c.origins.report(l.key, "%v; put it there or fix the path", err)
-				l.value.SetString("") // it isn't opened
-			}
-		}
-		if !isFile || !c.origins.isSet(l.key) || all[i-1].key != key || l.ofDefaults() { // the field of a secret stands before that of its file
+		if !isFile || !c.isSet(l.key) || l.ofDefaults() {
 			continue
 		}
-		secret, err := readSecret(l.value.String())
+		if strings.HasPrefix(key, "redis.tls.") {
+			if err := regular(l.value.String()); err != nil {
+				c.report(l.key, "%v; put it there or fix the path", err)
+				l.value.SetString("") // it isn't opened
+			}
+			continue
+		}
+		text, err := readSecret(l.value.String())
 		switch {
-		case c.origins.isSet(key):
-			c.origins.report(l.key, "%s is set too; remove one of them", key)
+		case c.isSet(key):
+			c.report(l.key, "%s is set too; remove one of them", key)
 		case errors.Is(err, fs.ErrPermission):
-			c.origins.report(l.key, "%v; let the user that wafbot runs as read it", err)
+			c.report(l.key, "%v; let the user that wafbot runs as read it", err)
 		case err != nil:
-			c.origins.report(l.key, "%v; put the secret there or fix the path", err)
-		case !isToken(key):
-			all[i-1].value.SetString(secret.Reveal())
+			c.report(l.key, "%v; put the secret there or fix the path", err)
+		case !strings.HasSuffix(key, "].token"): // an account's is read by the API client
+			all[i-1].value.SetString(text) // the field of a secret stands before that of its file
 		}
 	}
 	for list, all := range c.allSources() {
@@ -63,47 +62,38 @@ func (c *Config) readFiles() {
 	}
 }
 
-// isToken reports whether a key is an account's token, which the API client reads.
-func isToken(key string) bool { return strings.HasSuffix(key, "].token") }
-
 // readSecret reads a secret from a file.
-func readSecret(path string) (apiclient.Secret, error) {
+func readSecret(path string) (string, error) {
 	const most = 64 << 10
 	text, err := readUpTo(path, most)
-	if err != nil {
-		return "", err
+	if text = strings.TrimRight(text, "\r\n"); err == nil && text == "" {
+		err = fmt.Errorf("%s is empty", path)
 	}
-	if text = strings.TrimRight(text, "\r\n"); text == "" {
-		return "", fmt.Errorf("%s is empty", path)
-	}
-	return apiclient.Secret(text), nil
+	return text, err
 }
 
 // readSource reads a source's file, which must be good at the start.
 func (c *Config) readSource(s *Source, key string) {
-	if !c.origins.isSet(key) || s.listed != nil { // accounts share those of account_defaults
+	if !c.isSet(key) || s.listed != nil { // accounts share those of account_defaults
 		return
 	}
-	text, err := readUpTo(s.File, maxSourceFile)
+	text, err := readUpTo(s.File, maxFile)
 	if err != nil {
-		c.origins.report(key, "%v; put the list there or fix the path", err)
+		c.report(key, "%v; put the list there or fix the path", err)
 		return
 	}
 	var bad []badRow
 	s.listed, bad = parseRanges(text)
 	for _, row := range bad {
-		c.origins.reportAt(Position{s.File, row.line, 1}, key, row.text)
+		c.reportAt(Position{s.File, row.line, 1}, key, row.text)
 	}
 	if len(s.listed)+len(bad) == 0 {
-		c.origins.report(key, "%s holds no address; write them there, one a line, or take the key out", s.File)
+		c.report(key, "%s holds no address; write them there, one a line, or take the key out", s.File)
 	}
 }
 
-// maxFile is how many bytes a file of the configuration may have.
+// maxFile is how many bytes the configuration's file may have, or a source's.
 const maxFile = 16 << 20
-
-// maxSourceFile is how many bytes a source's file may have.
-const maxSourceFile = 16 << 20
 
 // badRow is a row of a source's file that is no range.
 type badRow struct {

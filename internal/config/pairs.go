@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -25,72 +26,54 @@ func (o *origins) full() bool { return o.nodes > maxNodes }
 // pair is a key of a mapping and its value.
 type pair struct{ key, value *yaml.Node }
 
-// mapping collects the pairs of a mapping and of those that << merges into it.
-type mapping struct {
-	*decoder
-	key    string
-	all    []pair
-	has    map[string]bool
-	within map[*yaml.Node]bool // mappings that are being collected: none may be merged into itself
-}
-
-// pairs are those of a mapping, then those that << merges into it, of which the first with a key counts. It reports keys that are no plain word or come twice.
-func (d *decoder) pairs(n *yaml.Node, key string) []pair {
-	m := mapping{decoder: d, key: key, has: map[string]bool{}, within: map[*yaml.Node]bool{}}
-	m.collect(n)
-	return m.all
-}
-
-func (m *mapping) collect(n *yaml.Node) {
-	m.within[n] = true
-	defer delete(m.within, n)
+// pairs are those of a mapping, then those that << merges into it, of which the first with a key counts. It reports keys
+// that are no plain word or come twice. Within are the mappings that it is being merged into: none may merge itself.
+func (d *decoder) pairs(n *yaml.Node, key string, within ...*yaml.Node) (all []pair) {
+	within = append(within, n)
 	seen := map[string]int{}
 	var merged []*yaml.Node
-	for i := 0; i+1 < len(n.Content) && m.spend(m.place(n), 1); i += 2 {
+	for i := 0; i+1 < len(n.Content) && d.spend(d.place(n), 1); i += 2 {
 		k, value := n.Content[i], n.Content[i+1]
-		if k.Kind != yaml.ScalarNode {
-			m.reportAt(m.place(k), below(m.key, "?"), "a key must be a plain word")
+		line, doubled := seen[k.Value]
+		switch {
+		case k.Kind != yaml.ScalarNode:
+			d.reportAt(d.place(k), below(key, "?"), "a key must be a plain word")
 			continue
-		}
-		if line, doubled := seen[k.Value]; doubled {
-			m.reportAt(m.place(k), below(m.key, printable(k.Value)), fmt.Sprintf("given twice, first on line %d; remove one", line))
+		case doubled:
+			d.reportAt(d.place(k), below(key, printable(k.Value)), fmt.Sprintf("given twice, first on line %d; remove one", line))
 			continue
+		case k.Tag == "!!merge":
+			merged = []*yaml.Node{value}
+			if list := resolved(value); list.Kind == yaml.SequenceNode {
+				merged = list.Content
+			}
+		default:
+			all = append(all, pair{k, value})
 		}
 		seen[k.Value] = k.Line
-		switch {
-		case k.Tag == "!!merge":
-			merged = append(merged, value)
-		case !m.has[k.Value]:
-			m.has[k.Value] = true
-			m.all = append(m.all, pair{k, value})
+	}
+	for _, each := range merged {
+		switch from := resolved(each); {
+		case from.Kind != yaml.MappingNode:
+			d.reportAt(d.place(each), below(key, "<<"), "merges no keys; write *NAME of an anchor &NAME that has keys below it")
+		case slices.Contains(within, from):
+			d.reportAt(d.place(each), below(key, "<<"), "merges keys into themselves; refer to another anchor")
+		case d.spend(d.place(each), 1):
+			for _, p := range d.pairs(from, key, within...) {
+				if _, has := seen[p.key.Value]; !has {
+					seen[p.key.Value] = p.key.Line
+					all = append(all, p)
+				}
+			}
 		}
 	}
-	for _, value := range merged {
-		m.merge(value)
-	}
+	return all
 }
 
-// merge collects what << refers to: a mapping, or a list of them.
-func (m *mapping) merge(value *yaml.Node) {
-	n, from := value, []*yaml.Node{value}
+// resolved is a node, or the one that it refers to.
+func resolved(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
-		n = n.Alias
+		return n.Alias
 	}
-	if n.Kind == yaml.SequenceNode {
-		from = n.Content
-	}
-	for _, each := range from {
-		n := each
-		if n.Kind == yaml.AliasNode {
-			n = n.Alias
-		}
-		switch {
-		case n.Kind != yaml.MappingNode:
-			m.reportAt(m.place(each), below(m.key, "<<"), "merges no keys; write *NAME of an anchor &NAME that has keys below it")
-		case m.within[n]:
-			m.reportAt(m.place(each), below(m.key, "<<"), "merges keys into themselves; refer to another anchor")
-		case m.spend(m.place(each), 1):
-			m.collect(n)
-		}
-	}
+	return n
 }

@@ -106,15 +106,10 @@ func (o *origins) unset(key string) {
 	}
 }
 
-// isWrong reports whether a key has a problem already.
-func (o *origins) isWrong(key string) bool {
-	return slices.ContainsFunc(o.problems, func(p Problem) bool { return p.Key == key })
-}
-
 // report notes what is wrong with a key, at the place of the nearest key above it that was written. The first problem
 // of a key hides its others, which follow from it.
 func (o *origins) report(key, format string, args ...any) {
-	if len(o.problems) == maxProblems || o.isWrong(key) {
+	if slices.ContainsFunc(o.problems, func(p Problem) bool { return p.Key == key }) {
 		return
 	}
 	p := Problem{At: o.root, Key: key, Text: fmt.Sprintf(format, args...)}
@@ -173,17 +168,17 @@ func (o *origins) err() error {
 	if len(o.problems) == 0 {
 		return nil
 	}
-	rank := func(p Problem) int {
+	file := func(p Problem) string { // the configuration's comes first, then those that it names, then the environment
 		switch p.At.File {
 		case o.root.File:
-			return 0
+			return ""
 		case "":
-			return 2
+			return "\xff"
 		}
-		return 1 // a file that the configuration names
+		return p.At.File
 	}
 	slices.SortStableFunc(o.problems, func(a, b Problem) int {
-		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.At.File, b.At.File), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))
+		return cmp.Or(cmp.Compare(file(a), file(b)), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))
 	})
 	return &Error{o.problems}
 }

@@ -94,7 +94,7 @@ func (s schema) described(n node, t reflect.Type, key string) node {
 func (s schema) value(t reflect.Type, key string, tag reflect.StructTag) node {
 	v := reflect.New(t)
 	_, short := v.Interface().(shorthand)
-	switch kind := kindOf(v.Elem()); {
+	switch kind := kindOf(t); {
 	case kind == yaml.ScalarNode:
 		return scalar(t, tag)
 	case kind == yaml.SequenceNode:

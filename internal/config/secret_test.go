@@ -17,7 +17,7 @@ import (
 func TestNoSecretOfAnAccountIsShown(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t"
-	a := config.DefaultAccount()
+	a := config.Default[config.Account]()
 	a.Name, a.Token = "acme", secret
 	a.Routes = []config.Route{{Page: &config.Page{Name: "phone", URL: secret, WebhookSecret: secret}}}
 	within := struct {

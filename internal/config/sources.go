@@ -77,21 +77,23 @@ func (f *SourceFiles) Broken() map[string]string {
 	return wrong
 }
 
-// read reads a source's file again if it changed. The caller holds mu.
+// read reads a source's file again if it changed. Of one that can't be read it keeps the ranges, and logs the error
+// once. The caller holds mu.
 func (f *SourceFiles) read(s *sourceFile) {
-	info, err := os.Stat(s.File)
-	if err != nil {
-		f.fail(s, err)
-		return
-	}
-	version := fmt.Sprint(info.Size(), info.ModTime().UnixNano())
-	age := time.Since(info.ModTime())
-	if version == s.version || age >= 0 && age < unchangedFor {
-		return
-	}
 	before := s.Source
-	if err := s.reread(); err != nil {
-		f.fail(s, err)
+	version, err := s.reread()
+	if err != nil {
+		why := err.Error()
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
+			why = path.Err.Error()
+		}
+		if s.Broken != why {
+			f.log.Error("source can't be read: what it held before counts", "source", s.Name, "file", s.File, "since", s.ReadAt, "err", err)
+		}
+		s.Broken, s.version = why, ""
+		return
+	}
+	if version == s.version {
 		return
 	}
 	if before.Broken != "" || !slices.Equal(before.Ranges, s.Ranges) {
@@ -100,32 +102,29 @@ func (f *SourceFiles) read(s *sourceFile) {
 	s.version, s.ReadAt, s.Broken = version, time.Now(), ""
 }
 
-// reread takes the file's ranges if all its lines are good. It refuses a file that was emptied: the ranges must not
-// lose their protection by mistake.
-func (s *sourceFile) reread() error {
-	text, err := readUpTo(s.File, maxSourceFile)
+// reread takes the file's ranges if it changed and all its lines are good, and says which version of it that is. It
+// refuses a file that was emptied: the ranges must not lose their protection by mistake.
+func (s *sourceFile) reread() (version string, err error) {
+	info, err := os.Stat(s.File)
 	if err != nil {
-		return err
+		return "", err
+	}
+	version = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	age := time.Since(info.ModTime())
+	if version == s.version || age >= 0 && age < unchangedFor {
+		return s.version, nil
+	}
+	text, err := readUpTo(s.File, maxFile)
+	if err != nil {
+		return "", err
 	}
 	ranges, bad := parseRanges(text)
 	switch {
 	case len(bad) > 0:
-		return fmt.Errorf("line %d: %s", bad[0].line, bad[0].text)
+		return "", fmt.Errorf("line %d: %s", bad[0].line, bad[0].text)
 	case len(ranges) == 0 && len(s.Ranges) > len(s.written):
-		return errors.New("it is empty now; if that is meant, take it out of the configuration")
+		return "", errors.New("it is empty now; if that is meant, take it out of the configuration")
 	}
 	s.Ranges = slices.Concat(s.written, ranges)
-	return nil
-}
-
-// fail keeps the ranges and logs the error once. The caller holds mu.
-func (f *SourceFiles) fail(s *sourceFile, err error) {
-	why := err.Error()
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		why = path.Err.Error()
-	}
-	if s.Broken != why {
-		f.log.Error("source can't be read: what it held before counts", "source", s.Name, "file", s.File, "since", s.ReadAt, "err", err)
-	}
-	s.Broken, s.version = why, ""
+	return version, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Failure is why an event was not accepted.
@@ -64,15 +65,14 @@ func (p *Pager) message(answer []byte) string {
 		Message string   `json:"message"`
 		Errors  []string `json:"errors"`
 	}{}
-	text := string(answer)
+	words := string(answer)
 	if json.Unmarshal(answer, &said) == nil && said.Message != "" {
-		text = strings.Join(append([]string{said.Message}, said.Errors...), "; ")
+		words = strings.Join(append([]string{said.Message}, said.Errors...), "; ")
 	}
 	for _, secret := range p.secrets() {
-		text = strings.ReplaceAll(text, secret, "[redacted]")
+		words = strings.ReplaceAll(words, secret, "[redacted]")
 	}
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	return cut(text, maxMessage)
+	return text.Cut(strings.Join(strings.Fields(strings.ToValidUTF8(words, "")), " "), maxMessage)
 }
 
 // shortestSecret is how long a part of an address is, in bytes, that may be a key.
@@ -100,12 +100,4 @@ func (p *Pager) secrets() (all []string) {
 	}
 	slices.SortFunc(all, func(x, y string) int { return len(y) - len(x) }) // one may begin with another
 	return all
-}
-
-// cut is a text of at most so many characters.
-func cut(text string, most int) string {
-	if characters := []rune(text); len(characters) > most {
-		return string(characters[:most-1]) + "…"
-	}
-	return text
 }

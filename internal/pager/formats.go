@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // maxSummary is what PagerDuty takes of a summary, in characters.
@@ -36,16 +38,15 @@ type pagerDutyPayload struct {
 var pagerDutySeverities = map[string]string{"critical": "critical", "high": "error", "medium": "warning", "low": "info"}
 
 func (p *Pager) pagerDuty(e Event) pagerDutyEvent {
-	if e.Resolve {
-		return pagerDutyEvent{RoutingKey: p.key.Reveal(), Action: "resolve", DedupKey: e.ID}
+	event := pagerDutyEvent{RoutingKey: p.key.Reveal(), Action: "resolve", DedupKey: e.ID}
+	if !e.Resolve {
+		event.Action, event.Links, event.Client, event.ClientURL = "trigger", e.Links, "wafbot", e.Console
+		event.Payload = &pagerDutyPayload{
+			Summary: text.Cut(e.Summary, maxSummary), Source: e.Source, Severity: cmp.Or(pagerDutySeverities[e.Severity], "warning"),
+			Timestamp: e.Since.UTC(), Component: e.App, Group: e.Account, Class: e.Type, Details: e.Details,
+		}
 	}
-	return pagerDutyEvent{
-		RoutingKey: p.key.Reveal(), Action: "trigger", DedupKey: e.ID, Links: e.Links, Client: "wafbot", ClientURL: e.Console,
-		Payload: &pagerDutyPayload{
-			Summary: cut(e.Summary, maxSummary), Source: e.Source, Severity: cmp.Or(pagerDutySeverities[e.Severity], "warning"), Timestamp: e.Since.UTC(), Component: e.App, Group: e.Account,
-			Class: e.Type, Details: e.Details,
-		},
-	}
+	return event
 }
 
 // alert is one of Alertmanager's API v2. Its labels make it this alert: they stay the same for all that is sent about one call.
@@ -73,28 +74,16 @@ func alertOf(e Event) alert {
 
 // plain is what docs/pager.md promises.
 type plain struct {
-	Event    string            `json:"event"` // trigger or resolve
-	ID       string            `json:"id"`
-	Account  string            `json:"account"`
-	Attack   string            `json:"attack"`
-	Kind     string            `json:"kind"` // incident or attack
-	Severity string            `json:"severity"`
-	Since    time.Time         `json:"since"`
-	Text     string            `json:"text"`
-	Source   string            `json:"source,omitempty"`
-	App      string            `json:"application,omitempty"`
-	Type     string            `json:"type,omitempty"`
-	Details  map[string]string `json:"details,omitempty"`
-	Links    []Link            `json:"links"`
+	Action string `json:"event"` // trigger or resolve
+	Kind   string `json:"kind"`  // incident or attack
+	Event
 }
 
 func plainOf(e Event) plain {
-	p := plain{
-		Event: "trigger", ID: e.ID, Account: e.Account, Attack: e.Attack, Kind: "attack", Severity: e.Severity, Since: e.Since.UTC(), Text: e.Summary,
-		Source: e.Source, App: e.App, Type: e.Type, Details: e.Details, Links: append([]Link{}, e.Links...),
-	}
+	e.Since, e.Links = e.Since.UTC(), append([]Link{}, e.Links...)
+	p := plain{"trigger", "attack", e}
 	if e.Resolve {
-		p.Event = "resolve"
+		p.Action = "resolve"
 	}
 	if e.Incident {
 		p.Kind = "incident"

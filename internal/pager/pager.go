@@ -33,21 +33,21 @@ type Config struct {
 
 // Event pages people, or resolves a page.
 type Event struct {
-	Resolve  bool
-	ID       string    // the same for all that is sent about one call: receivers know repetitions, and what is resolved, by it
-	Since    time.Time // the attack is unacknowledged since
-	Until    time.Time // Alertmanager only: it counts as resolved then, unless it is sent again
-	Account  string
-	Attack   string // its id
-	Incident bool
-	Severity string            // critical, high, medium or low
-	Summary  string            // one line
-	Source   string            // the host that is attacked
-	App      string            // its application
-	Type     string            // of the attack
-	Console  string            // an address; "": none
-	Details  map[string]string // names of small letters, digits and _
-	Links    []Link
+	Resolve  bool              `json:"-"`
+	ID       string            `json:"id"`    // the same for all that is sent about one call: receivers know repetitions, and what is resolved, by it
+	Since    time.Time         `json:"since"` // the attack is unacknowledged since
+	Until    time.Time         `json:"-"`     // Alertmanager only: it counts as resolved then, unless it is sent again
+	Account  string            `json:"account"`
+	Attack   string            `json:"attack"` // its id
+	Incident bool              `json:"-"`
+	Severity string            `json:"severity"`              // critical, high, medium or low
+	Summary  string            `json:"text"`                  // one line
+	Source   string            `json:"source,omitempty"`      // the host that is attacked
+	App      string            `json:"application,omitempty"` // its application
+	Type     string            `json:"type,omitempty"`        // of the attack
+	Console  string            `json:"-"`                     // an address; "": none
+	Details  map[string]string `json:"details,omitempty"`     // names of small letters, digits and _
+	Links    []Link            `json:"links"`
 }
 
 // Link leads from the pager to where something can be done.
@@ -149,13 +149,12 @@ func (p *Pager) body(e Event) any {
 	return plainOf(e)
 }
 
-// accepted reports whether a status says that the event was accepted. A web page that another server answers with doesn't say so.
+// accepting are the formats of which one status says that the event was accepted.
+var accepting = map[string]int{PagerDuty: http.StatusAccepted, Alertmanager: http.StatusOK}
+
+// accepted reports whether a status says that the event was accepted. A web page that another server answers with
+// doesn't say so.
 func (p *Pager) accepted(status int) bool {
-	switch p.format {
-	case PagerDuty:
-		return status == http.StatusAccepted
-	case Alertmanager:
-		return status == http.StatusOK
-	}
-	return status/100 == 2
+	want := accepting[p.format]
+	return status == want || want == 0 && status/100 == 2
 }

@@ -57,6 +57,11 @@ func quote(w string, object bool) string {
 // Has reports whether a flag is given.
 func (l Line) Has(flag string) bool { return slices.Contains(l.Flags, flag) }
 
+// LineOf is a line about an account.
+func LineOf(account, name string, words ...string) Line {
+	return Line{Name: name, Words: words}.With("account", account)
+}
+
 // With is the line with a key set, or left out for "".
 func (l Line) With(key, value string) Line {
 	keys := maps.Clone(l.Keys)

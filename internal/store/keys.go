@@ -12,7 +12,6 @@ import (
 //	{work-N}:lane:NAME:PERSON list  the id in the stream of the request whose turn it is, when none is left; 65 lines
 //	                                then those that wait behind it, as they were accepted
 //	{work-N}:delivery:NAME  string  a delivery that was accepted                          1 h
-//	{work-N}:beats          zset    replicas by the Unix ms of their last beat in a shard 3 s after a replica's last
 //	{work}:links            zset    Socket Mode links by the Unix ms they are kept to     10 s, renewed
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
 //	{work}:off              zset    those of them whose configuration switches all        3 s after the last such
@@ -70,7 +69,6 @@ const (
 	keyStream       = "{work-%d}:stream"
 	keyLane         = "{work-%d}:lane:%s:%s/%s"
 	keyDelivery     = "{work-%d}:delivery:%s"
-	keyShardBeats   = "{work-%d}:beats"
 	keyLinks        = "{work}:links"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"

@@ -78,7 +78,7 @@ func TestWhatManyAttacksCost(t *testing.T) {
 	owning(t, s)
 	client, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: "s3cret", ClientID: 5, HTTP: server.Client()})
 	require.NoError(t, err)
-	account := config.DefaultAccount() // over 10 attacks in a minute are a storm
+	account := config.Default[config.Account]() // over 10 attacks in a minute are a storm
 	account.Name, account.Channel = "acme", "C1"
 	cfg := poller.Config{
 		Account: &account, API: client, Store: s.Attacks, Notifier: &quiet{}, Log: slog.New(slog.DiscardHandler),

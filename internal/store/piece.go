@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,6 +15,7 @@ type Piece struct {
 	shard    *shard
 	id, lane string // in the stream, and the key of its lane
 	work     []byte
+	asked    time.Time // for what gave it
 }
 
 // Work is what was accepted.

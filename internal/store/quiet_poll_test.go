@@ -39,12 +39,12 @@ func (q *quiet) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[apicl
 func (q *quiet) Now() time.Time { return q.now }
 
 // IPRules implements poller.API.
-func (*quiet) IPRules(context.Context, apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error] {
+func (*quiet) IPRules(context.Context, string) iter.Seq2[apiclient.IPRule, error] {
 	return func(func(apiclient.IPRule, error) bool) {}
 }
 
 // Rules implements poller.API.
-func (*quiet) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error] {
+func (*quiet) Rules(context.Context, int64) iter.Seq2[apiclient.Rule, error] {
 	return func(func(apiclient.Rule, error) bool) {}
 }
 
@@ -105,7 +105,7 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		q := &quiet{store: w.open(t), now: noon}
 		q.store.AddHook(sending(q.note))
 		owning(t, q.store)
-		account := config.DefaultAccount()
+		account := config.Default[config.Account]()
 		account.Name, account.Channel, account.Storm = "acme", "C1", config.Storm{Over: 1, In: time.Minute}
 		p := poller.New(poller.Config{
 			Account: &account, API: q, Clock: q, Store: q.store.Attacks, Notifier: q, Preferences: q, StormEnds: time.Hour,

@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
-	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -32,17 +30,9 @@ type shard struct {
 
 	mu      sync.Mutex
 	open    bool                 // work is handed over
-	heldAt  time.Time            // when this replica last asked for what says that it lives there
-	doubt   bool                 // there may be work of this replica's that was never handed over
-	offered []offer              // to be handed over
-	waiting int                  // pieces in them
+	heldAt  time.Time            // when this replica last asked for what says that it holds its work there
+	offered []*Piece             // to be handed over; they are in hand already
 	known   map[string]time.Time // by id what is in hand: zero; or was lately: when that ended
-}
-
-// offer is work that Redis gave this replica, by an answer to what was asked then.
-type offer struct {
-	asked  time.Time
-	pieces []*Piece
 }
 
 // newShards are all shards of an installation.
@@ -68,26 +58,20 @@ func (in *shard) key(pattern string, of ...any) string {
 func (in *shard) laneKey(l record.Lane) string { return in.key(keyLane, l.Account, l.Team, l.User) }
 
 // holdShards holds all shards once a second, and whenever this replica begins to work, until the context ends. Then it
-// gives them up, so that the others need not wait until they miss it. Who has a shard's beat takes work in hand there,
-// so that work has no owner only where none lives, even while another server fails.
+// gives its work up, so that the others need not wait until they miss it. What isn't held for too long others take, so
+// that work has no owner only where none lives, even while another server fails.
 func (s *client) holdShards(ctx context.Context) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	for ctx.Err() == nil {
-		s.holdOnce(ctx)
+		s.holdOnce(ctx, false)
 		select {
 		case <-ctx.Done():
 		case <-s.hold:
 		case <-every.C:
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
-	defer cancel()
-	p := s.rdb.Pipeline()
-	for _, in := range s.shards {
-		p.ZRem(ctx, in.key(keyShardBeats), s.replica)
-	}
-	_, _ = p.Exec(ctx) // else its beats run out
+	s.holdOnce(context.WithoutCancel(ctx), true) // if that fails, the others miss it
 }
 
 // holdNow has the shards be held at once.
@@ -98,54 +82,75 @@ func (s *client) holdNow() {
 	}
 }
 
-func (s *client) holdOnce(ctx context.Context) {
+// holdOnce holds the work in hand, and takes what is this replica's or nobody's; or gives it up.
+func (s *client) holdOnce(ctx context.Context, leaves bool) {
 	calls := make([]call, len(s.shards))
 	for i, in := range s.shards {
-		in.mu.Lock()
-		calls[i] = call{[]string{in.key(keyStream), in.key(keyShardBeats)}, []any{group, s.replica, deadAfter.Milliseconds(), in.works()}}
-		in.mu.Unlock()
+		calls[i] = call{[]string{in.key(keyStream)}, append([]any{group, s.replica, deadAfter.Milliseconds(), leaves}, in.holds()...)}
 	}
 	asked := time.Now()
 	for i, answer := range s.pipelined(ctx, hold, calls) {
-		s.shards[i].held(asked, answer)
+		in := s.shards[i]
+		if _, err := in.offer(asked, answer); err == nil {
+			in.mu.Lock()
+			in.heldAt = asked
+			in.mu.Unlock()
+		}
 	}
 }
 
-// held takes the answer of hold.
-func (in *shard) held(asked time.Time, answer *redis.Cmd) {
-	given, pieces, err := in.read(answer)
+// holds says whether this replica takes work in hand, which it doesn't if so much waits to be handed over, and what it
+// has in hand. It forgets what ended so long ago that no answer holds it that may still be handed over.
+func (in *shard) holds() (words []any) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if err == nil {
-		in.heldAt = asked
+	words = append(words, in.open && len(in.offered) < maxOffered)
+	for id, ended := range in.known {
+		switch {
+		case ended.IsZero():
+			words = append(words, id)
+		case time.Since(ended) > deadAfter:
+			delete(in.known, id)
+		}
 	}
-	in.doubt = in.doubt || err != nil || given > 0
-	in.offer(asked, pieces)
-	in.ring()
+	return words
 }
-
-// works reports whether this replica takes work in hand: not if so much waits to be handed over. in.mu must be held.
-func (in *shard) works() bool { return in.open && in.waiting < maxOffered }
-
-// lives reports whether this replica was lately known to live there. in.mu must be held.
-func (in *shard) lives() bool { return time.Since(in.heldAt) < deadAfter }
 
 // taking runs a script that gives what is new to a taker, which this replica is if it may: "" if none is. It returns
 // the script's first result.
 func (in *shard) taking(run func(taker string) *redis.Cmd) (n int, err error) {
 	in.mu.Lock()
 	taker := ""
-	if in.works() && in.lives() {
+	if in.open && len(in.offered) < maxOffered && time.Since(in.heldAt) < deadAfter {
 		taker = in.store.replica
 	}
 	in.mu.Unlock()
 	asked := time.Now()
-	n, pieces, err := in.read(run(taker))
+	return in.offer(asked, run(taker))
+}
+
+// offer takes in hand, and has handed over, what a script gave this replica that was asked then, and returns the
+// script's first result. It leaves alone what it has or had in hand: the answer may be older than its end. An answer
+// that comes late it drops, because others may have the work before it is held: what is still this replica's then comes
+// again.
+func (in *shard) offer(asked time.Time, answer *redis.Cmd) (n int, err error) {
+	n, pieces, err := in.read(answer)
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.doubt = in.doubt || err != nil && taker != ""
-	if in.offer(asked, pieces); len(pieces) > 0 {
-		in.ring()
+	if !in.open || time.Since(asked) > beatEvery {
+		return n, err
+	}
+	for _, p := range pieces {
+		if ended, known := in.known[p.id]; !known || !ended.IsZero() && ended.Before(asked) {
+			in.known[p.id], p.asked = time.Time{}, asked
+			in.offered = append(in.offered, p)
+		}
+	}
+	if len(pieces) > 0 {
+		select {
+		case in.wake <- struct{}{}:
+		default:
+		}
 	}
 	return n, err
 }
@@ -163,40 +168,21 @@ func (in *shard) read(answer *redis.Cmd) (n int, pieces []*Piece, err error) {
 		if len(entry) < 2 {
 			continue // it was deleted
 		}
-		id, _ := entry[0].(string)
+		p := &Piece{shard: in, lane: keyNone(in.key(keyStream))} // which stays if it can't be read, and its work neither
+		p.id, _ = entry[0].(string)
 		fields, _ := entry[1].([]any)
-		values := map[string]any{}
-		for i := 0; i+1 < len(fields); i += 2 {
-			name, _ := fields[i].(string)
-			values[name] = fields[i+1]
+		for i := 1; i < len(fields); i += 2 {
+			text, _ := fields[i].(string)
+			switch {
+			case fields[i-1] == "work":
+				p.work = []byte(text)
+			case fields[i-1] == "lane" && strings.HasPrefix(text, keyOf(p.lane, "lane:")):
+				p.lane = text
+			}
 		}
-		pieces = append(pieces, in.piece(redis.XMessage{ID: id, Values: values}))
+		pieces = append(pieces, p)
 	}
 	return int(number), pieces, nil
-}
-
-func (in *shard) piece(m redis.XMessage) *Piece {
-	work, _ := m.Values["work"].(string)
-	lane, _ := m.Values["lane"].(string)
-	if !strings.HasPrefix(lane, keyOf(in.key(keyStream), "lane:")) {
-		lane = keyNone(in.key(keyStream)) // it can't be read, and its work neither
-	}
-	return &Piece{shard: in, id: m.ID, lane: lane, work: []byte(work)}
-}
-
-// offer has pieces be handed over. in.mu must be held.
-func (in *shard) offer(asked time.Time, pieces []*Piece) {
-	if len(pieces) > 0 {
-		in.offered = append(in.offered, offer{asked, pieces})
-		in.waiting += len(pieces)
-	}
-}
-
-func (in *shard) ring() {
-	select {
-	case in.wake <- struct{}{}:
-	default:
-	}
 }
 
 // work hands over what is offered until the context ends. What it doesn't another replica takes.
@@ -209,111 +195,37 @@ func (in *shard) work(ctx context.Context, handle func(*Piece)) {
 			return
 		case <-in.wake:
 		}
-		doubt, offered := in.take()
-		if doubt && in.handPending(ctx, handle) != nil {
-			in.doubted()
-		}
-		for _, o := range offered {
-			if in.hand(ctx, o, handle) != nil {
-				in.doubted()
-			}
-			in.mu.Lock()
-			in.waiting -= len(o.pieces)
-			in.mu.Unlock()
+		for p := in.next(); p != nil && ctx.Err() == nil; p = in.next() {
+			handle(p)
 		}
 	}
 }
 
+// opened begins or ends that work is handed over. What wasn't yet is no longer in hand.
 func (in *shard) opened(open bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.open = open
+	for _, p := range in.offered {
+		delete(in.known, p.id)
+	}
+	in.offered = nil
 }
 
-// take takes what is offered, and deletes what ended so long ago that no answer holds it that may still be handed over.
-// In doubt there is something to be read, too, while this replica lives.
-func (in *shard) take() (doubt bool, offered []offer) {
+// next is what is to be handed over next; nil if there is nothing. What has waited for so long that another replica may
+// have it, if this process was paused, is no longer in hand: it comes again if it is still this one's.
+func (in *shard) next() *Piece {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	maps.DeleteFunc(in.known, func(_ string, ended time.Time) bool { return !ended.IsZero() && time.Since(ended) > deadAfter })
-	offered, in.offered = in.offered, nil
-	if doubt = in.doubt && in.lives(); doubt {
-		in.doubt = false
+	for len(in.offered) > 0 {
+		p := in.offered[0]
+		in.offered = in.offered[1:]
+		if time.Since(p.asked) < deadAfter {
+			return p
+		}
+		delete(in.known, p.id)
 	}
-	return doubt, offered
-}
-
-// doubted notes that there may be work that wasn't handed over. It is looked for when the shard is held next.
-func (in *shard) doubted() {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.doubt = true
-}
-
-// errDead says that this replica has no recent beat, so that the others take over its work; errKnown, that some of the
-// work may have ended a moment ago.
-var (
-	errDead  = errors.New("no beat lately")
-	errKnown = errors.New("known already")
-)
-
-// handPending hands over what is this replica's already and not in hand, as after a lost answer.
-func (in *shard) handPending(ctx context.Context, handle func(*Piece)) (faults error) {
-	for last := "0"; ; {
-		asked := time.Now()
-		streams, err := in.store.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
-			Group: group, Consumer: in.store.replica, Streams: []string{in.key(keyStream), last}, Count: 64, Block: -1,
-		}).Result()
-		if errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "NOGROUP") || err == nil && (len(streams) == 0 || len(streams[0].Messages) == 0) {
-			return faults
-		}
-		if err != nil {
-			return err
-		}
-		o := offer{asked: asked}
-		for _, m := range streams[0].Messages {
-			o.pieces = append(o.pieces, in.piece(m))
-			last = m.ID
-		}
-		if err := in.hand(ctx, o, handle); errors.Is(err, errKnown) {
-			faults = err
-		} else if err != nil {
-			return err
-		}
-	}
-}
-
-// hand hands over what isn't in hand.
-func (in *shard) hand(ctx context.Context, o offer, handle func(*Piece)) (fault error) {
-	for _, p := range o.pieces {
-		fresh, err := in.begin(p.id, o.asked)
-		if err != nil && !errors.Is(err, errKnown) || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
-		}
-		if fault = errors.Join(fault, err); fresh {
-			handle(p)
-		}
-	}
-	return fault
-}
-
-// begin takes work in hand, unless it is already. It fails if this process was paused since it asked for the work, and
-// with errKnown if it had the work a moment ago: what is read may be older than its end, or another replica gave it
-// back.
-func (in *shard) begin(id string, asked time.Time) (fresh bool, err error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	ended, known := in.known[id]
-	switch {
-	case !in.lives() || time.Since(asked) >= deadAfter:
-		return false, errDead
-	case known && ended.IsZero():
-		return false, nil
-	case known:
-		return false, errKnown
-	}
-	in.known[id] = time.Time{}
-	return true, nil
+	return nil
 }
 
 // end takes work out of hand, because it is finished or another replica has it. If that replica dies in turn and the

@@ -82,15 +82,15 @@ func New(parts ...any) Text {
 	return t
 }
 
-// Sentence is what wafbot says: each %v stands for a value that New takes, *…* is bold, and `…` is code. It is a
-// constant: what strangers wrote can only be a value, in which nothing is read.
+// Sentence is what wafbot says: each %v stands for a value that New takes, *…* is bold, `…` is code, and |…|
+// stands between columns. It is a constant: what strangers wrote can only be a value, in which nothing is read.
 type Sentence string
 
 // Newf makes a line of a sentence.
 func Newf(s Sentence, values ...any) Text {
 	t := make(Text, 0, 2*len(values)+1)
 	for rest := string(s); rest != ""; {
-		switch i := strings.IndexAny(rest, "%*`"); {
+		switch i := strings.IndexAny(rest, "%*`|"); {
 		case i < 0:
 			return t.with(rest)
 		case i > 0:
@@ -101,8 +101,11 @@ func Newf(s Sentence, values ...any) Text {
 			about, after, _ := strings.Cut(rest[1:], rest[:1])
 			n := strings.Count(about, "%v")
 			var shown any = Bold(fmt.Sprintf(about, values[:n]...))
-			if rest[0] == '`' {
+			switch rest[0] {
+			case '`':
 				shown = Code(shown.(Bold))
+			case '|':
+				shown = Cell(shown.(Bold))
 			}
 			t, values, rest = t.with(shown), values[n:], after
 		}
@@ -112,6 +115,12 @@ func Newf(s Sentence, values ...any) Text {
 
 // Addf adds a sentence to a line. A copy that was made before stays as it is.
 func (t *Text) Addf(s Sentence, values ...any) { *t = append(slices.Clip(*t), Newf(s, values...)...) }
+
+// Lines are lines of an answer, one below the other.
+type Lines []Text
+
+// Addf adds a line of a sentence.
+func (l *Lines) Addf(s Sentence, values ...any) { *l = append(*l, Newf(s, values...)) }
 
 // with is the line with one more part.
 func (t Text) with(part any) Text {
@@ -150,6 +159,12 @@ func (t Text) with(part any) Text {
 
 // Lead is a line that begins in bold with what it is about.
 func Lead(about string, parts ...any) Text { return append(New(Bold(about)), New(parts...)...) }
+
+// Add adds parts to the line.
+func (t *Text) Add(parts ...any) { *t = New(*t, New(parts...)) }
+
+// Add adds a line of the parts.
+func (l *Lines) Add(parts ...any) { *l = append(*l, New(parts...)) }
 
 // Join is one line of several, with between between them. Empty ones are left out.
 func Join(lines []Text, between string) (all Text) {

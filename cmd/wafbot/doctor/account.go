@@ -12,65 +12,53 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/clock"
-	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/nearest"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // unknownAccount says that there is no account of a name, and which one was probably meant.
 func (c checkup) unknownAccount(name string) Finding {
-	f := wrong("the configuration has no such account", "write one of the names that wafbot config show lists")
+	fix := "write one of the names that wafbot config show lists"
 	if meant := nearest.Word(name, c.names(), len(name)/3+1); meant != "" {
-		f.Fix = fmt.Sprintf("did you mean %s?", meant)
+		fix = fmt.Sprintf("did you mean %s?", meant)
 	}
-	return f.of("account", name)
+	return Finding{"account", name, Wrong, "the configuration has no such account", fix}
 }
 
-// accounts checks all accounts.
-func (c checkup) accounts(ctx context.Context) []Finding {
-	var all []func() []Finding
-	for i := range c.cfg.Accounts {
-		all = append(all, func() []Finding { return c.account(ctx, i) })
-	}
-	return together(all...)
-}
-
-// account checks whose token an account has, and what it can read.
-func (c checkup) account(ctx context.Context, i int) []Finding {
-	a := c.cfg.Accounts[i]
+// check checks whose token an account has, and what it can read.
+func (t tenant) check(ctx context.Context) (found findings) {
 	api, err := apiclient.New(apiclient.Config{
-		BaseURL: a.APIURL, Token: a.Token, TokenFile: a.TokenFile, ClientID: a.ClientID,
-		HTTP: &http.Client{Timeout: c.patience}, Tries: 1, Clock: c.clocks.Service(a.Name), // a second try would hide faults
+		BaseURL: t.APIURL, Token: t.Token, TokenFile: t.TokenFile, ClientID: t.ClientID,
+		HTTP: &http.Client{Timeout: t.patience}, Tries: 1, Note: t.clocks.Service(t.Name).Note, // a second try would hide faults
 	})
 	if err != nil {
-		return []Finding{{"account", a.Name, Wrong, err.Error(), "fix " + config.Element("accounts", i)}}
+		return findings{{"account", t.Name, Wrong, err.Error(), "fix " + t.key}}
 	}
 	begun := time.Now()
 	user, err := api.User(ctx)
 	if err != nil {
-		return []Finding{
-			c.accountTrouble(err, i, "read its own user").of("account", a.Name),
-			{"account", a.Name, Note, "what else the token may do was not checked: its owner comes first", ""},
-		}
+		found.add("account", t.Name, Note, "what else the token may do was not checked: its owner comes first", "")
+		return append(found, t.trouble(err, "read its own user").of("account", t.Name))
 	}
-	found := []Finding{c.owner(i, user)}
-	found = append(found, tookLong("account", a.Name+" (POST /v1/user)", time.Since(begun))...)
-	found = append(found, c.reads(ctx, i, api)...)
-	return append(found, Finding{"account", a.Name, Note, "can change: unknown until the first change is made, for doctor makes none", ""})
+	found = findings{t.owner(user)}
+	found.tookLong("account", t.Name+" (POST /v1/user)", begun)
+	found = append(found, t.reads(ctx, api)...)
+	found.add("account", t.Name, Note, "can change: unknown until the first change is made, for doctor makes none", "")
+	return found
 }
 
 // owner compares the token's owner with what is configured.
-func (c checkup) owner(i int, user apiclient.User) Finding {
-	a := c.cfg.Accounts[i]
-	f := Finding{"account", a.Name, OK, fmt.Sprintf("the token is of client %d %s", user.ClientID, user.ClientName), ""}
+func (t tenant) owner(user apiclient.User) Finding {
+	client := fmt.Sprintf("client %d %s", user.ClientID, user.ClientName)
+	f := say(OK, "the token is of "+client, "")
 	switch {
 	case !user.Enabled:
-		f.State, f.Text, f.Fix = Wrong, fmt.Sprintf("the token's user is disabled, at client %d %s", user.ClientID, user.ClientName), "enable the user in the service's console, or make a token of another one"
-	case a.ClientID != 0 && user.ClientID != 0 && a.ClientID != user.ClientID:
-		f.State, f.Fix = Wrong, fmt.Sprintf("write client_id: %d, or the token of client %d", user.ClientID, a.ClientID)
-		f.Text += fmt.Sprintf(", but %s.client_id is %d", config.Element("accounts", i), a.ClientID)
+		f = wrong("the token's user is disabled, at "+client, "enable the user in the service's console, or make a token of another one")
+	case t.ClientID != 0 && user.ClientID != 0 && t.ClientID != user.ClientID:
+		f = wrong(fmt.Sprintf("%s, but %s.client_id is %d", f.Text, t.key, t.ClientID),
+			fmt.Sprintf("write client_id: %d, or the token of client %d", user.ClientID, t.ClientID))
 	}
-	return f
+	return f.of("account", t.Name)
 }
 
 // need is one thing that the bot must be able to read.
@@ -79,67 +67,62 @@ type need struct {
 	first          func() error // one call
 }
 
-// reads makes one call for each thing that the bot must be able to read.
-func (c checkup) reads(ctx context.Context, i int, api *apiclient.Client) []Finding {
-	a := c.cfg.Accounts[i]
-	var latest apiclient.AttackPage
-	all := []need{
-		{"attacks", "POST /v1/objects/attack", func() (err error) {
-			latest, err = latestAttacks(ctx, api, c.clocks.ServiceNow(a.Name))
-			return err
-		}},
-		{"vulnerabilities", "POST /v1/objects/vuln", func() error { return firstOf(api.Vulnerabilities(ctx, apiclient.VulnFilter{})) }},
-		{"IP lists", "GET /v4/ip_rules", func() error { return firstOf(api.IPRules(ctx, apiclient.IPRuleFilter{})) }},
-		{"rules", "POST /v1/objects/hint", func() error { return firstOf(api.Rules(ctx, apiclient.RuleFilter{})) }},
-		{"conditions", "POST /v1/objects/action", func() error { return firstOf(api.ConditionSets(ctx)) }},
-	}
-	found := sideBySide(all, func(r need) []Finding {
-		subject := fmt.Sprintf("%s (%s)", a.Name, r.endpoint)
-		begun := time.Now()
-		if err := r.first(); err != nil {
-			return []Finding{c.accountTrouble(err, i, "read "+r.what).of("account", subject)}
-		}
-		return append([]Finding{{"account", subject, OK, "may read " + r.what, ""}}, tookLong("account", subject, time.Since(begun))...)
-	})
-	if off, known := c.clocks.Offsets().Services[a.Name]; known {
-		found = append(found, clockApart("account", a.Name, off))
-	}
-	return slices.Concat(found, c.applications(a, latest.Attacks))
-}
-
-// firstOf reads the first page of a listing: one call.
-func firstOf[T any](listing iter.Seq2[T, error]) error {
-	for _, err := range listing {
-		return err
-	}
-	return nil
-}
-
 // The attacks whose applications are compared with the configured ones.
 const (
 	seenWithin = 24 * time.Hour
 	seenOf     = 1000 // the latest ones at most
 )
 
-// latestAttacks reads the latest attacks with one call.
-func latestAttacks(ctx context.Context, api *apiclient.Client, now time.Time) (apiclient.AttackPage, error) {
-	for page, err := range api.Attacks(ctx, apiclient.AttackFilter{From: now.Add(-seenWithin), PageSize: seenOf}) {
-		return page, err
+// reads makes one call for each thing that the bot must be able to read.
+func (t tenant) reads(ctx context.Context, api *apiclient.Client) findings {
+	var latest apiclient.AttackPage
+	all := []need{
+		{"attacks", "POST /v1/objects/attack", func() error {
+			return first(api.Attacks(ctx, apiclient.AttackFilter{From: t.clocks.ServiceNow(t.Name).Add(-seenWithin), PageSize: seenOf}), &latest)
+		}},
+		{"vulnerabilities", "POST /v1/objects/vuln", func() error { return first(api.Vulnerabilities(ctx, false), nil) }},
+		{"IP lists", "GET /v4/ip_rules", func() error { return first(api.IPRules(ctx, ""), nil) }},
+		{"rules", "POST /v1/objects/hint", func() error { return first(api.Rules(ctx, 0), nil) }},
+		{"conditions", "POST /v1/objects/action", func() error { return first(api.ConditionSets(ctx), nil) }},
 	}
-	return apiclient.AttackPage{}, nil
+	found := sideBySide(all, func(r need) (found findings) {
+		subject := fmt.Sprintf("%s (%s)", t.Name, r.endpoint)
+		begun := time.Now()
+		if err := r.first(); err != nil {
+			return findings{t.trouble(err, "read "+r.what).of("account", subject)}
+		}
+		found.add("account", subject, OK, "may read "+r.what, "")
+		found.tookLong("account", subject, begun)
+		return found
+	})
+	if off, known := t.clocks.Offsets().Services[t.Name]; known {
+		found = append(found, clockApart(off).of("account", t.Name))
+	}
+	return append(found, t.applications(latest.Attacks)...)
+}
+
+// first reads the first page of a listing: one call. It puts what comes first into a place, unless that is nil.
+func first[T any](listing iter.Seq2[T, error], into *T) error {
+	for item, err := range listing {
+		if into != nil {
+			*into = item
+		}
+		return err
+	}
+	return nil
 }
 
 // clockApart compares a clock with this machine's, by how far it is ahead. Ends are reckoned by the service's clock,
 // and ages by Redis'.
-func clockApart(check, subject string, off time.Duration) Finding {
+func clockApart(off time.Duration) Finding {
 	if off.Abs() <= clock.Tolerance {
-		return Finding{check, subject, OK, "its clock agrees with this machine's within " + text.Duration(clock.Tolerance), ""}
+		return say(OK, "its clock agrees with this machine's within "+text.Duration(clock.Tolerance), "")
 	}
-	return Finding{check, subject, Warn, "its clock is off this machine's by " + text.Duration(off.Abs().Round(time.Second)), "set this machine's clock, or that one (NTP)"}
+	return say(Warn, "its clock is off this machine's by "+text.Duration(off.Abs().Round(time.Second)), "set this machine's clock, or that one (NTP)")
 }
 
 // applications compares the ids seen in attacks with those that have a name.
-func (c checkup) applications(a config.Account, attacks []apiclient.Attack) []Finding {
+func (t tenant) applications(attacks []apiclient.Attack) (found findings) {
 	hits := map[int]int{}
 	for _, attack := range attacks {
 		if attack.App.Known {
@@ -148,21 +131,22 @@ func (c checkup) applications(a config.Account, attacks []apiclient.Attack) []Fi
 	}
 	var unnamed, unseen []string
 	for _, id := range slices.Sorted(maps.Keys(hits)) {
-		if a.Applications[id].Name == "" {
+		if t.Applications[id].Name == "" {
 			unnamed = append(unnamed, fmt.Sprintf("%d (%d)", id, hits[id]))
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(a.Applications)) {
+	for _, id := range slices.Sorted(maps.Keys(t.Applications)) {
 		if hits[id] == 0 {
-			unseen = append(unseen, strings.TrimSpace(fmt.Sprintf("%d %s", id, a.Applications[id].Name)))
+			unseen = append(unseen, strings.TrimSpace(fmt.Sprint(id, " ", t.Applications[id].Name)))
 		}
 	}
-	var found []Finding
 	if len(unnamed) > 0 {
-		found = append(found, Finding{"account", a.Name, Note, "applications without a name, with their attacks of the last 24 h: " + strings.Join(unnamed, ", "), "name them in the configuration file, in the account's applications: cards show the name"})
+		found.add("account", t.Name, Note, "applications without a name, with their attacks of the last 24 h: "+strings.Join(unnamed, ", "),
+			"name them in the configuration file, in the account's applications: cards show the name")
 	}
 	if len(unseen) > 0 {
-		found = append(found, Finding{"account", a.Name, Note, "applications with a name, but without an attack in the last 24 h: " + strings.Join(unseen, ", "), "check their ids if you expected attacks there"})
+		found.add("account", t.Name, Note, "applications with a name, but without an attack in the last 24 h: "+strings.Join(unseen, ", "),
+			"check their ids if you expected attacks there")
 	}
 	return found
 }

@@ -52,9 +52,6 @@ const (
 	OK    State = "ok"
 )
 
-// rank orders findings: the worst comes first.
-func (s State) rank() int { return slices.Index([]State{Wrong, Warn, Note, OK}, s) }
-
 // Finding is what was found out about one thing.
 type Finding struct {
 	Check   string `json:"check"`   // what kind of thing: version, config, redis, slack, scope, channel, people, account, route, pager, post
@@ -70,12 +67,15 @@ func (f Finding) of(check, subject string) Finding {
 	return f
 }
 
-// sanitized is the finding safe to print: it holds names from Slack and from the service.
-func (f Finding) sanitized() Finding {
-	const longest = 1_000 // characters
-	f.Subject, f.Text, f.Fix = text.Sanitize(f.Subject, longest), text.Sanitize(f.Text, longest), text.Sanitize(f.Fix, longest)
-	return f
+// findings are what was found out, in the order of the checks.
+type findings []Finding
+
+func (f *findings) add(check, subject string, state State, said, fix string) {
+	*f = append(*f, Finding{check, subject, state, said, fix})
 }
+
+// warn adds what is allowed in the configuration, but perhaps not meant.
+func (f *findings) warn(key, said, fix string) { f.add("config", key, Warn, said, fix) }
 
 // Report is everything found, the worst first. Its texts are safe to print.
 type Report struct {
@@ -89,12 +89,15 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if ctx.Err() != nil {
 		return Report{}, errors.New("stopped before everything was checked")
 	}
+	const longest = 1_000 // characters; it holds names from Slack and from the service
 	for i := range found {
-		found[i] = found[i].sanitized()
+		for _, part := range []*string{&found[i].Subject, &found[i].Text, &found[i].Fix} {
+			*part = text.Sanitize(*part, longest)
+		}
 	}
-	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.State.rank(), b.State.rank()) })
-	isWrong := func(f Finding) bool { return f.State == Wrong }
-	return Report{OK: !slices.ContainsFunc(found, isWrong), Findings: found}, nil
+	worst := []State{Wrong, Warn, Note, OK}
+	slices.SortStableFunc(found, func(a, b Finding) int { return slices.Index(worst, a.State) - slices.Index(worst, b.State) })
+	return Report{OK: len(found) == 0 || found[0].State != Wrong, Findings: found}, nil
 }
 
 // Print writes the findings for people.
@@ -130,42 +133,46 @@ func (r Report) Err() error {
 
 // checkup is one run over a configuration that could be read.
 type checkup struct {
-	cfg      *config.Config
+	*config.Config
 	clocks   *clock.Clocks
 	patience time.Duration // for one answer
 	post     bool
 }
 
+// tenant is the checkup of one account.
+type tenant struct {
+	checkup
+	*config.Account
+	key string // of the account: accounts[0]
+}
+
 // examine checks everything at the same time. A failed check hides no other one, and the order of findings doesn't
 // depend on which answer comes first.
-func examine(ctx context.Context, o Options) []Finding {
+func examine(ctx context.Context, o Options) findings {
 	cfg, err := config.Load(o.Config, o.Environ)
 	if err != nil {
 		return append(configProblems(err), Finding{Check: "config", State: Note, Text: "nothing else was checked: that takes a configuration that can be read"})
 	}
 	ctx, cancel := context.WithTimeout(ctx, totalTimeout*time.Duration(1+len(cfg.Accounts)/100))
 	defer cancel()
-	c := checkup{cfg: cfg, clocks: clock.New(), patience: cmp.Or(o.Patience, answerTimeout), post: o.Post}
-	checks := []func() []Finding{
-		c.config,
-		func() []Finding { return c.redis(ctx) },
-		func() []Finding { return c.pagers(ctx) },
-		func() []Finding { return c.slack(ctx) },
-		func() []Finding { return c.ingress(ctx) },
+	c := checkup{cfg, clock.New(), cmp.Or(o.Patience, answerTimeout), o.Post}
+	var checks []check
+	if o.Account == "" {
+		checks = []check{c.config, c.redis, c.pagers, c.slack, c.ingress}
 	}
-	if o.Account != "" {
-		i := slices.Index(c.names(), o.Account)
-		if i < 0 {
-			return []Finding{c.unknownAccount(o.Account)}
+	for key, a := range c.ByKey() {
+		if o.Account == "" || o.Account == a.Name {
+			checks = append(checks, tenant{c, a, key}.check)
 		}
-		return asWritten(cfg, c.account(ctx, i))
 	}
-	checks = append(checks, func() []Finding { return c.accounts(ctx) })
-	return asWritten(cfg, together(checks...))
+	if len(checks) == 0 {
+		return findings{c.unknownAccount(o.Account)}
+	}
+	return asWritten(cfg, together(ctx, checks...))
 }
 
 // asWritten names keys as the operator wrote them.
-func asWritten(cfg *config.Config, found []Finding) []Finding {
+func asWritten(cfg *config.Config, found findings) findings {
 	for i, f := range found {
 		found[i].Subject = cmp.Or(cfg.Variable(f.Subject), cfg.AsWritten(f.Subject))
 		found[i].Text, found[i].Fix = cfg.AsWritten(f.Text), cfg.AsWritten(f.Fix)
@@ -178,8 +185,8 @@ func asWritten(cfg *config.Config, found []Finding) []Finding {
 const atOnce = 32
 
 // sideBySide checks many things at the same time and keeps their order.
-func sideBySide[T any](things []T, check func(T) []Finding) []Finding {
-	found := make([][]Finding, len(things))
+func sideBySide[T any](things []T, check func(T) findings) findings {
+	found := make([]findings, len(things))
 	var g errgroup.Group
 	g.SetLimit(atOnce)
 	for i, thing := range things {
@@ -192,13 +199,18 @@ func sideBySide[T any](things []T, check func(T) []Finding) []Finding {
 	return slices.Concat(found...)
 }
 
+type check func(context.Context) findings
+
 // together makes different checks at the same time.
-func together(checks ...func() []Finding) []Finding {
-	return sideBySide(checks, func(check func() []Finding) []Finding { return check() })
+func together(ctx context.Context, checks ...check) findings {
+	return sideBySide(checks, func(c check) findings { return c(ctx) })
 }
 
-// wrong is what is wrong with a thing that the caller names.
-func wrong(said, fix string) Finding { return Finding{State: Wrong, Text: said, Fix: fix} }
+// say is what is found out about a thing that the caller names.
+func say(is State, said, fix string) Finding { return Finding{"", "", is, said, fix} }
+
+// wrong is what is wrong with it.
+func wrong(said, fix string) Finding { return say(Wrong, said, fix) }
 
 // networkTrouble is an error on the way to a host: no answer came, or not one of that service.
 func networkTrouble(err error, host, key string) Finding {
@@ -225,17 +237,16 @@ func (c checkup) slackTrouble(err error) Finding {
 	if t, ok := slackconn.Explain(err); ok {
 		return wrong(t.Text, t.Fix)
 	}
-	return networkTrouble(err, hostOf(c.cfg.Slack.APIURL), "slack.api_url")
+	return networkTrouble(err, hostOf(c.Slack.APIURL), "slack.api_url")
 }
 
-// accountTrouble is an error of a call to the service. do is what the call was for: "read attacks".
-func (c checkup) accountTrouble(err error, i int, do string) Finding {
-	a, key := c.cfg.Accounts[i], config.Element("accounts", i)
-	var e *apiclient.Error
-	if !errors.As(err, &e) {
-		return wrong(err.Error(), "check "+key)
+// trouble is an error of a call to the service. do is what the call was for: "read attacks".
+func (t tenant) trouble(err error, do string) Finding {
+	e, ok := errors.AsType[*apiclient.Error](err)
+	if !ok {
+		return wrong(err.Error(), "check "+t.key)
 	}
-	said := ""
+	url, said := t.key+".api_url", ""
 	if e.Status != 0 {
 		said = fmt.Sprintf(" (status %d)", e.Status)
 	}
@@ -244,23 +255,23 @@ func (c checkup) accountTrouble(err error, i int, do string) Finding {
 	}
 	switch e.Kind {
 	case apiclient.Unauthenticated:
-		where := key + ".token"
-		if a.TokenFile != "" {
-			where = a.TokenFile + ", which wafbot reads again by itself"
+		where := t.key + ".token"
+		if t.TokenFile != "" {
+			where = t.TokenFile + ", which wafbot reads again by itself"
 		}
 		return wrong("the service doesn't accept the token"+said, "make a new token in the service's console and put it into "+where)
 	case apiclient.Forbidden:
 		return wrong("the token may not "+do+said, "give the token's user the permission to "+do+", in the service's console")
 	case apiclient.RateLimited:
-		return wrong("the service takes no more requests just now, to "+do+said, "wait a minute and try again; if it stays so, raise "+key+".poll_interval")
+		return wrong("the service takes no more requests just now, to "+do+said, "wait a minute and try again; if it stays so, raise "+t.key+".poll_interval")
 	case apiclient.Locked:
 		return wrong("the service has locked its rules just now"+said, "wait a minute and try again")
 	case apiclient.Network:
-		return networkTrouble(err, hostOf(a.APIURL), key+".api_url")
+		return networkTrouble(err, hostOf(t.APIURL), url)
 	case apiclient.NotFound:
-		return wrong("the service doesn't know how to "+do+said, "check "+key+".api_url: it is the base address of your cloud")
+		return wrong("the service doesn't know how to "+do+said, "check "+url+": it is the base address of your cloud")
 	case apiclient.Server:
-		return wrong("the service failed to "+do+said, "try again in a minute; if it stays so, check "+key+".api_url and ask the service's support")
+		return wrong("the service failed to "+do+said, "try again in a minute; if it stays so, check "+url+" and ask the service's support")
 	}
-	return wrong("the service refuses to "+do+": "+e.Error(), "check "+key+".api_url and client_id")
+	return wrong("the service refuses to "+do+": "+e.Error(), "check "+url+" and client_id")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -12,30 +11,27 @@ import (
 
 // pagers checks whether something answers at the address of each pager, each once. It calls none: that would wake
 // people.
-func (c checkup) pagers(ctx context.Context) []Finding {
-	type place struct {
-		key     string
-		address apiclient.Secret
-	}
-	var all []place
-	for route, r := range c.cfg.Routes() {
-		if r.Page != nil && !slices.ContainsFunc(all, func(p place) bool { return p.address == r.Page.URL }) {
-			all = append(all, place{route + ".page", r.Page.URL})
+func (c checkup) pagers(ctx context.Context) findings {
+	asked := map[apiclient.Secret]bool{}
+	var checks []check
+	for key, r := range c.Routes() {
+		if r.Page != nil && !asked[r.Page.URL] {
+			asked[r.Page.URL] = true
+			checks = append(checks, func(ctx context.Context) findings {
+				return findings{c.answers(ctx, r.Page.URL, c.SecretKey(key+".page.url")).of("pager", key+".page")}
+			})
 		}
 	}
-	return sideBySide(all, func(p place) []Finding {
-		return []Finding{c.answers(ctx, p.address, p.key+".url").of("pager", p.key)}
-	})
+	return together(ctx, checks...)
 }
 
 // answers asks whether something answers at an address. Nothing is sent there but the question, and of the address no
 // query: some have their key there.
 func (c checkup) answers(ctx context.Context, address apiclient.Secret, key string) Finding {
 	host := hostOf(address.Reveal())
-	key = c.cfg.SecretKey(key)
+	bare, _, _ := strings.Cut(address.Reveal(), "?")
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	bare, _, _ := strings.Cut(address.Reveal(), "?")
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, bare, http.NoBody)
 	if err != nil {
 		return wrong("it has no web address", "check "+key)
@@ -49,7 +45,7 @@ func (c checkup) answers(ctx context.Context, address apiclient.Secret, key stri
 	}
 	_ = res.Body.Close() // it has none
 	if res.StatusCode/100 == 3 {
-		return Finding{State: Warn, Text: fmt.Sprintf("%s sends wafbot elsewhere (status %d), which isn't followed", host, res.StatusCode), Fix: "check " + key}
+		return say(Warn, fmt.Sprintf("%s sends wafbot elsewhere (status %d), which isn't followed", host, res.StatusCode), "check "+key)
 	}
-	return Finding{State: OK, Text: host + " answers; whether it takes what it is sent shows only then"}
+	return say(OK, host+" answers; whether it takes what it is sent shows only then", "")
 }

@@ -20,112 +20,121 @@ import (
 
 // client asks Slack with the configured tokens. A call ends after patience.
 func (c checkup) client() *slackconn.Client {
-	s := c.cfg.Slack
+	s := c.Slack
 	return slackconn.Connect(slackconn.Config{
 		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience},
 	})
 }
 
+// workspace is the checkup of what the configuration names in a workspace.
+type workspace struct {
+	checkup
+	api  *slackconn.Client
+	self slackconn.Identity
+}
+
 // slack checks the bot token and, with it, everything in the workspace that the configuration names.
-func (c checkup) slack(ctx context.Context) []Finding {
+func (c checkup) slack(ctx context.Context) (found findings) {
 	const key = "slack.bot_token"
-	token := c.cfg.Slack.BotToken
+	token := c.Slack.BotToken
 	if token == "" {
 		return nil // config reports it
 	}
-	const fix = "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps"
-	if found := wrongKind(key, token, slackconn.TokenBot, fix); found != nil {
-		return append(found, c.notLookedUp())
+	w, begun := workspace{checkup: c, api: c.client()}, time.Now()
+	found = wrongKind(key, token, slackconn.TokenBot, "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps")
+	var err error
+	if found == nil {
+		w.self, err = w.api.Self(ctx)
 	}
-	api := c.client()
-	begun := time.Now()
-	self, err := api.Self(ctx)
 	if err != nil {
-		return []Finding{c.slackTrouble(err).of("slack", key), c.notLookedUp()}
+		found = findings{c.slackTrouble(err).of("slack", key)}
 	}
-	found := []Finding{{"slack", key, OK, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", self.UserName, self.User, self.TeamName, self.Team), ""}}
+	if found != nil {
+		text := "scopes, channels, people and user groups were not looked up: that takes the bot token"
+		if c.post {
+			text += "; no test card was posted"
+		}
+		found.add("slack", "", Note, text, "")
+		return found
+	}
+	found.add("slack", key, OK, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", w.self.UserName, w.self.User, w.self.TeamName, w.self.Team), "")
 	if slackconn.TokenKind(token) == slackconn.TokenExpires {
-		found[0].State, found[0].Text, found[0].Fix = Warn, found[0].Text+", and expires within 12 h: wafbot doesn't renew it", "make a new app from what wafbot manifest prints: its tokens don't expire"
+		found[0].State, found[0].Fix = Warn, "make a new app from what wafbot manifest prints: its tokens don't expire"
+		found[0].Text += ", and expires within 12 h: wafbot doesn't renew it"
 	}
-	found = append(found, tookLong("slack", hostOf(c.cfg.Slack.APIURL), time.Since(begun))...)
-	found = append(found, scopes(self)...)
-	found = append(found, together(
-		func() []Finding { return c.channels(ctx, api, self) },
-		func() []Finding { return c.people(ctx, api) },
-		func() []Finding { return c.groups(ctx, api) },
-	)...)
+	found.tookLong("slack", hostOf(c.Slack.APIURL), begun)
+	found = slices.Concat(found, scopes(w.self), together(ctx, w.channels, w.people, w.groups))
 	if c.post {
-		found = append(found, c.testCards(ctx, api)...)
+		found = append(found, w.testCards(ctx)...)
 	}
 	return found
 }
 
 // wrongKind reports a token that stands where another kind belongs. It sends the token nowhere.
-func wrongKind(key string, token apiclient.Secret, wanted, fix string) []Finding {
-	is := slackconn.TokenKind(token)
-	if is == wanted || is == "" || is == slackconn.TokenExpires {
+func wrongKind(key string, token apiclient.Secret, wanted, fix string) findings {
+	switch is := slackconn.TokenKind(token); is {
+	case wanted, "", slackconn.TokenExpires:
 		return nil
+	default:
+		return findings{{"slack", key, Wrong, "is of the wrong kind: " + is + " instead of " + wanted, fix}}
 	}
-	return []Finding{{"slack", key, Wrong, "is of the wrong kind: " + is + " instead of " + wanted, fix}}
 }
 
-func (c checkup) notLookedUp() Finding {
-	text := "scopes, channels, people and user groups were not looked up: that takes the bot token"
-	if c.post {
-		text += "; no test card was posted"
+// tookLong warns of a slow answer to what was asked then.
+func (f *findings) tookLong(check, subject string, begun time.Time) {
+	if took := time.Since(begun); took >= slowAfter {
+		f.add(check, subject, Warn, fmt.Sprintf("slow: an answer took %s", took.Round(100*time.Millisecond)), "try again; if it stays slow, check the network and the other side's status page")
 	}
-	return Finding{"slack", "", Note, text, ""}
-}
-
-// tookLong warns of a slow answer.
-func tookLong(check, subject string, took time.Duration) []Finding {
-	if took < slowAfter {
-		return nil
-	}
-	return []Finding{{check, subject, Warn, fmt.Sprintf("slow: an answer took %s", took.Round(100*time.Millisecond)), "try again; if it stays slow, check the network and the other side's status page"}}
 }
 
 // scopes compares the token's scopes with those that wafbot uses.
-func scopes(self slackconn.Identity) []Finding {
+func scopes(self slackconn.Identity) (found findings) {
 	if self.Scopes == nil {
-		return []Finding{{"scope", "", Note, "unknown: Slack didn't say which scopes the token has", ""}}
+		return findings{{"scope", "", Note, "unknown: Slack didn't say which scopes the token has", ""}}
 	}
-	var found []Finding
 	for _, s := range self.Missing() {
-		found = append(found, Finding{"scope", s.Name, Wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), slackconn.FixScope(s.Name)})
+		found.add("scope", s.Name, Wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), slackconn.FixScope(s.Name))
 	}
-	if len(found) == 0 {
-		found = append(found, Finding{"scope", "", OK, "the token has every scope that wafbot uses", ""})
+	if found == nil {
+		found.add("scope", "", OK, "the token has every scope that wafbot uses", "")
 	}
 	if surplus := self.Surplus(); len(surplus) > 0 {
-		found = append(found, Finding{"scope", strings.Join(surplus, ", "), Note, "not needed", "remove it under OAuth & Permissions, if nothing else uses this app"})
+		found.add("scope", strings.Join(surplus, ", "), Note, "not needed", "remove it under OAuth & Permissions, if nothing else uses this app")
 	}
 	return found
 }
 
 // ingress checks how Slack's clicks and commands get here.
-func (c checkup) ingress(ctx context.Context) []Finding {
-	found := []Finding{{"host", "", Note, "must be reachable: " + strings.Join(c.hosts(), ", ") + "; with Socket Mode also those that Slack names", ""}}
-	if at := slackconn.Responses(c.cfg.Slack.APIURL); hostOf(at) != c.apiHost() { // else it is asked already
-		found = append(found, c.reach(ctx, "answers to clicks and commands", at)...)
+func (c checkup) ingress(ctx context.Context) (found findings) {
+	api, answers := c.Slack.APIURL, slackconn.Responses(c.Slack.APIURL)
+	hosts := []string{hostOf(api), hostOf(answers)}
+	for _, a := range c.Accounts {
+		hosts = append(hosts, hostOf(a.APIURL))
 	}
-	if c.cfg.Slack.AppToken != "" {
-		found = append(found, c.socket(ctx)...)
+	found.add("host", "", Note, "must be reachable: "+list(hosts)+"; with Socket Mode also those that Slack names", "")
+	if hosts[0] != hosts[1] { // else it is asked already
+		found = append(found, c.reach(ctx, "answers to clicks and commands", answers, hosts))
 	}
-	if c.cfg.Slack.SigningSecret != "" {
-		found = append(found,
-			Finding{"slack", "slack.signing_secret", Note, "whether it is the app's shows only when Slack's first request arrives: /metrics counts refused ones as wafbot_forged_requests_total", ""},
-			Finding{"slack", "listen", Note, "whether Slack reaches " + c.cfg.Listen + " can't be seen from here: the app's request URLs must lead there " +
-				"(/slack/commands, /slack/interactions, /slack/events)",
-				"type " + c.cfg.Slack.Command + " status in Slack while wafbot serve runs"})
+	if c.Slack.AppToken != "" {
+		found = append(found, c.socket(ctx, hosts)...)
+	}
+	if c.Slack.SigningSecret != "" {
+		found.add("slack", "slack.signing_secret", Note, "whether it is the app's shows only when Slack's first request arrives: /metrics counts refused ones as wafbot_forged_requests_total", "")
+		found.add("slack", "listen", Note, "whether Slack reaches "+c.Listen+" can't be seen from here: the app's request URLs must lead there "+
+			"(/slack/commands, /slack/interactions, /slack/events)", "type "+c.Slack.Command+" status in Slack while wafbot serve runs")
 	}
 	return found
 }
 
-func (c checkup) socket(ctx context.Context) []Finding {
+// list is a list of hosts, each once.
+func list(hosts []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(hosts))), ", ")
+}
+
+func (c checkup) socket(ctx context.Context, hosts []string) findings {
 	const key = "slack.app_token"
 	const fix = "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps"
-	if found := wrongKind(key, c.cfg.Slack.AppToken, slackconn.TokenApp, fix); found != nil {
+	if found := wrongKind(key, c.Slack.AppToken, slackconn.TokenApp, fix); found != nil {
 		return found
 	}
 	address, err := c.client().TrySocket(ctx)
@@ -134,35 +143,22 @@ func (c checkup) socket(ctx context.Context) []Finding {
 		if t, ok := slackconn.ExplainAppToken(err); ok {
 			f.Fix = t.Fix
 		}
-		return []Finding{f.of("slack", key)}
+		return findings{f.of("slack", key)}
 	}
-	return append([]Finding{{"slack", key, OK, "opens Socket Mode (no link was taken)", ""}}, c.reach(ctx, "Socket Mode's links", address)...)
+	return findings{{"slack", key, OK, "opens Socket Mode (no link was taken)", ""}, c.reach(ctx, "Socket Mode's links", address, hosts)}
 }
 
 // reach connects to a host of Slack's that isn't asked anything, and names all hosts that must be reachable where it
 // isn't.
-func (c checkup) reach(ctx context.Context, what, address string) []Finding {
+func (c checkup) reach(ctx context.Context, what, address string, hosts []string) Finding {
 	to := hostOf(address)
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	if err := slackconn.Reach(ctx, address); err != nil {
-		f := networkTrouble(err, to, "slack.api_url")
-		f.Text, f.Fix = what+": "+f.Text, "let this machine, and its proxy (HTTPS_PROXY), reach every host: "+strings.Join(c.hosts(to), ", ")
-		return []Finding{f.of("host", to)}
+		said := what + ": " + networkTrouble(err, to, "slack.api_url").Text
+		return Finding{"host", to, Wrong, said, "let this machine, and its proxy (HTTPS_PROXY), reach every host: " + list(append(hosts, to))}
 	}
-	return []Finding{{"host", to, OK, what + " can be reached", ""}}
-}
-
-func (c checkup) apiHost() string { return hostOf(c.cfg.Slack.APIURL) }
-
-// hosts are all hosts that must be reachable, also the ones that Slack named.
-func (c checkup) hosts(named ...string) []string {
-	all := append(named, c.apiHost(), hostOf(slackconn.Responses(c.cfg.Slack.APIURL)))
-	for _, a := range c.cfg.Accounts {
-		all = append(all, hostOf(a.APIURL))
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return Finding{"host", to, OK, what + " can be reached", ""}
 }
 
 // use is an id of Slack's that the configuration names, with the keys that name it.
@@ -172,159 +168,147 @@ type use struct {
 	role bool // one of the keys gives a role
 }
 
-// named adds a key to the uses of an id.
-func named(uses []use, id, key string) []use {
-	if id == "" || id == "*" {
-		return uses
+type uses []use
+
+// add adds a key to the uses of ids.
+func (u *uses) add(key string, role bool, ids ...string) {
+	for _, id := range ids {
+		if id == "" || id == "*" {
+			continue
+		}
+		i := slices.IndexFunc(*u, func(u use) bool { return u.id == id })
+		if i < 0 {
+			i = len(*u)
+			*u = append(*u, use{id: id})
+		}
+		named := &(*u)[i]
+		named.keys, named.role = append(named.keys, key), named.role || role
 	}
-	i := slices.IndexFunc(uses, func(u use) bool { return u.id == id })
-	if i < 0 {
-		uses, i = append(uses, use{id: id}), len(uses)
-	}
-	uses[i].keys = append(uses[i].keys, key)
-	return uses
 }
 
-func (u use) isGroup() bool { return strings.HasPrefix(u.id, "S") }
-
 // found is a finding about it, with the keys that name it.
-func (u use) found(check, name string, state State, said, fix string) []Finding {
-	said = strings.TrimPrefix(said+", for "+strings.Join(u.keys, ", "), ", ")
-	return []Finding{{check, strings.TrimSpace(u.id + " " + name), state, said, fix}}
+func (u use) found(check, name string, f Finding) findings {
+	f.Text = strings.TrimPrefix(f.Text+", for "+strings.Join(u.keys, ", "), ", ")
+	return findings{f.of(check, strings.TrimSpace(u.id+" "+name))}
 }
 
 // channels checks every channel that cards and notices go to.
-func (c checkup) channels(ctx context.Context, api *slackconn.Client, self slackconn.Identity) []Finding {
-	var uses []use
-	for i, a := range c.cfg.Accounts {
-		key := config.Element("accounts", i)
-		uses = named(uses, a.Channel, key+".channel")
-		for j, r := range a.Routes {
-			uses = named(uses, r.Channel, config.Element(key+".routes", j)+".channel")
+func (w workspace) channels(ctx context.Context) findings {
+	var all uses
+	for key, a := range w.ByKey() {
+		all.add(key+".channel", false, a.Channel)
+		for route, r := range config.Keyed(key+".routes", a.Routes) {
+			all.add(route+".channel", false, r.Channel)
 		}
 	}
-	return sideBySide(uses, func(u use) []Finding {
-		ch, err := api.Conversation(ctx, u.id)
-		const check, invite = "channel", "type /invite @wafbot in that channel"
-		switch name := "#" + ch.Name; {
+	return sideBySide(all, func(u use) findings {
+		ch, err := w.api.Conversation(ctx, u.id)
+		const invite = "type /invite @wafbot in that channel"
+		name, is := "#"+ch.Name, wrong("wafbot isn't in it: nothing can be posted there", invite)
+		switch {
 		case err != nil:
-			f := c.slackTrouble(err)
-			return u.found(check, "", f.State, f.Text, f.Fix)
+			name, is = "", w.slackTrouble(err)
 		case ch.Archived:
-			return u.found(check, name, Wrong, "archived: nothing can be posted there", "unarchive it in Slack, or write another channel")
+			is = wrong("archived: nothing can be posted there", "unarchive it in Slack, or write another channel")
 		case ch.Member:
-			return u.found(check, name, OK, "wafbot is in it", "")
-		case !ch.Private && self.Has("chat:write.public"):
-			return u.found(check, name, Warn, "wafbot isn't in it: it can post there, but not check whether a card is there already", invite)
-		default:
-			return u.found(check, name, Wrong, "wafbot isn't in it: nothing can be posted there", invite)
+			is = say(OK, "wafbot is in it", "")
+		case !ch.Private && w.self.Has("chat:write.public"):
+			is = say(Warn, "wafbot isn't in it: it can post there, but not check whether a card is there already", invite)
 		}
+		return u.found("channel", name, is)
 	})
 }
 
 // mentioned are the users, or the user groups, that the configuration names.
 func (c checkup) mentioned(groups bool) []use {
-	var uses []use
-	policies, keys := []config.Policy{c.cfg.Policy}, []string{"policy"}
-	for i, a := range c.cfg.Accounts {
-		policies, keys = append(policies, a.Policy), append(keys, config.Element("accounts", i)+".policy")
-	}
-	for i, p := range policies {
-		for _, list := range []struct {
-			key string
-			ids []string
-		}{{".admins", p.Admins}, {".responders", p.Responders}, {".viewers", p.Viewers}} {
-			for _, id := range list.ids {
-				uses = named(uses, id, keys[i]+list.key)
-			}
-		}
-	}
-	for i := range uses {
-		uses[i].role = true
-	}
-	for i, a := range c.cfg.Accounts {
-		for j, r := range a.Routes {
-			uses = named(uses, r.Mention, config.Element(config.Element("accounts", i)+".routes", j)+".mention")
-		}
-	}
-	for i, p := range policies {
-		uses = named(uses, p.Approval.Approvers, keys[i]+".approval.approvers")
+	var all uses
+	policy := func(key string, p config.Policy) {
+		all.add(key+".admins", true, p.Admins...)
+		all.add(key+".responders", true, p.Responders...)
+		all.add(key+".viewers", true, p.Viewers...)
+		all.add(key+".approval.approvers", false, p.Approval.Approvers)
 		for _, user := range slices.Sorted(maps.Keys(p.Terminal)) {
-			uses = named(uses, p.Terminal[user].Slack, keys[i]+".terminal."+user+".slack")
+			all.add(key+".terminal."+user+".slack", false, p.Terminal[user].Slack)
 		}
 	}
-	return slices.DeleteFunc(uses, func(u use) bool { return u.isGroup() != groups })
+	policy("policy", c.Policy)
+	for key, a := range c.ByKey() {
+		policy(key+".policy", a.Policy)
+		for route, r := range config.Keyed(key+".routes", a.Routes) {
+			all.add(route+".mention", false, r.Mention)
+		}
+	}
+	return slices.DeleteFunc(all, func(u use) bool { return strings.HasPrefix(u.id, "S") != groups })
 }
 
 // people looks up every user that has a role or is mentioned.
-func (c checkup) people(ctx context.Context, api *slackconn.Client) []Finding {
-	return sideBySide(c.mentioned(false), func(u use) []Finding {
-		p, err := api.Person(ctx, u.id)
+func (w workspace) people(ctx context.Context) findings {
+	return sideBySide(w.mentioned(false), func(u use) findings {
+		p, err := w.api.Person(ctx, u.id)
+		is := say(OK, "", "")
 		switch {
 		case err != nil:
-			f := c.slackTrouble(err)
-			return u.found("people", "", f.State, f.Text, f.Fix)
+			is = w.slackTrouble(err)
 		case p.Deactivated:
-			return u.found("people", p.Name, Wrong, "deactivated", "write another user")
+			is = wrong("deactivated", "write another user")
 		case u.role && p.Outside != "":
-			return u.found("people", p.Name, Warn, "a "+p.Outside+": only full members of the workspace may act", "write a full member")
+			is = say(Warn, "a "+p.Outside+": only full members of the workspace may act", "write a full member")
 		}
-		return u.found("people", p.Name, OK, "", "")
+		return u.found("people", p.Name, is)
 	})
 }
 
 // groups looks up every user group that has a role or is mentioned, with one call for all.
-func (c checkup) groups(ctx context.Context, api *slackconn.Client) []Finding {
-	uses := c.mentioned(true)
-	if len(uses) == 0 {
+func (w workspace) groups(ctx context.Context) (found findings) {
+	all := w.mentioned(true)
+	if len(all) == 0 {
 		return nil
 	}
-	groups, err := api.UserGroups(ctx)
+	groups, err := w.api.UserGroups(ctx)
 	if err != nil {
-		f := c.slackTrouble(err).of("people", "user groups")
-		if slices.ContainsFunc(uses, func(u use) bool { return u.role }) {
+		f := w.slackTrouble(err).of("people", "user groups")
+		if slices.ContainsFunc(all, func(u use) bool { return u.role }) {
 			f.Text += "; users who have a role only through a group can change nothing"
 		}
-		return []Finding{f}
+		return findings{f}
 	}
-	return sideBySide(uses, func(u use) []Finding {
+	for _, u := range all {
 		g, known := groups[u.id]
-		switch name := "@" + g.Handle; {
+		name, is := "@"+g.Handle, say(OK, "", "")
+		switch {
 		case !known:
-			return u.found("people", "", Wrong, "no user group with this id", "check the id: the group's menu in Slack copies it")
+			name, is = "", wrong("no user group with this id", "check the id: the group's menu in Slack copies it")
 		case g.Disabled:
-			return u.found("people", name, Wrong, "disabled: it mentions no one and gives no role", "enable it in Slack, or write another group")
+			is = wrong("disabled: it mentions no one and gives no role", "enable it in Slack, or write another group")
 		case u.role && len(g.Members) == 0:
-			return u.found("people", name, Warn, "it has no members", "add people to it in Slack, or write another group")
-		default:
-			return u.found("people", name, OK, "", "")
+			is = say(Warn, "it has no members", "add people to it in Slack, or write another group")
 		}
-	})
+		found = append(found, u.found("people", name, is)...)
+	}
+	return found
 }
 
 // testCards posts one test card for each route, in their order. Slack takes one message a second per channel, after a
 // few at once.
-func (c checkup) testCards(ctx context.Context, api *slackconn.Client) (found []Finding) {
+func (w workspace) testCards(ctx context.Context) (found findings) {
 	pace := map[string]*rate.Limiter{}
 	post := func(key, channel, of string) {
 		if pace[channel] == nil {
 			pace[channel] = rate.NewLimiter(rate.Every(time.Second), 3)
 		}
-		f := Finding{State: OK, Text: "a test card was posted: check that it is there"}
+		f := say(OK, "a test card was posted: check that it is there", "")
 		if pace[channel].Wait(ctx) != nil {
-			f.State, f.Text = Note, "no test card was posted: there are more routes than doctor has time for"
-		} else if _, _, err := api.Post(ctx, channel, card.DoctorTest(of).Options()...); err != nil {
-			f = c.slackTrouble(err)
+			f = say(Note, "no test card was posted: there are more routes than doctor has time for", "")
+		} else if _, _, err := w.api.Post(ctx, channel, card.DoctorTest(of).Options()...); err != nil {
+			f = w.slackTrouble(err)
 		}
 		found = append(found, f.of("post", key+" → "+channel))
 	}
-	for i, a := range c.cfg.Accounts {
-		key := config.Element("accounts", i)
+	for key, a := range w.ByKey() {
 		if a.Routes == nil {
 			post(key, a.Channel, "what "+a.Name+" posts")
 		}
-		for j, r := range a.Routes {
-			route := config.Element(key+".routes", j)
+		for route, r := range config.Keyed(key+".routes", a.Routes) {
 			post(route, cmp.Or(r.Channel, a.Channel), "what "+route+" of "+a.Name+" takes")
 		}
 	}

@@ -1,27 +1,39 @@
--- Says that a replica lives in a shard. If it works, it gives it the work in hand of dead replicas, and deletes these
--- from the group, and what is new. A replica that merely was away and comes back finds its work gone. After
--- ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
--- KEYS[1] the stream, KEYS[2] the beats in this shard.
--- ARGV[1] the group, ARGV[2] the replica, ARGV[3] after how many ms without a beat a replica is dead, ARGV[4] 1 if it
--- works.
--- Result: how many pieces of dead replicas it was given, then what is new.
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[3])
-redis.call('ZADD', KEYS[2], now, ARGV[2])
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
-if ARGV[4] ~= '1' or redis.call('EXISTS', KEYS[1]) == 0 then return {0, {}} end
-local given = 0
-local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
-for _, c in ipairs(consumers.err and {} or consumers) do
-  local name = c[2]
-  if not redis.call('ZSCORE', KEYS[2], name) then
-    local pending = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1000, name)
-    for _, p in ipairs(pending) do
-      redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, p[1], 'JUSTID')
-      given = given + 1
-    end
-    if #pending < 1000 then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], name) end
+-- Holds the work that a replica has in hand. If it works, it gives it again what is its own and not in hand, because an
+-- answer was lost, then what nobody has held for too long, and then what is new. A replica that merely was away and
+-- comes back finds its work gone. One that leaves gives its work up at once. Whoever has no work any more and is away is
+-- deleted from the group; who reads is in it again.
+-- KEYS[1] the stream.
+-- ARGV[1] the group, ARGV[2] the replica, ARGV[3] after how many ms work that isn't held is anybody's, ARGV[4] 1 if the
+-- replica leaves, ARGV[5] 1 if it works, the others the ids of what it has in hand.
+-- Result: 0, then what it is given.
+if redis.call('EXISTS', KEYS[1]) == 0 then return {0, {}} end
+local dead, leaves, most = tonumber(ARGV[3]), ARGV[4] == '1', 100000
+local works, given, inHand, away = ARGV[5] == '1' and not leaves, {}, {}, {}
+local function give(entries)
+  for _, entry in ipairs(entries) do table.insert(given, entry) end
+end
+for i = 6, #ARGV do inHand[ARGV[i]] = true end
+local mine = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', most, ARGV[2])
+local group = not mine.err
+for _, p in ipairs(group and mine or {}) do
+  if leaves then
+    redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, p[1], 'IDLE', dead, 'JUSTID')
+  elseif inHand[p[1]] then
+    redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, p[1], 'JUSTID')
+  elseif works then
+    give(redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, p[1]))
   end
 end
-return {given, takeNew(KEYS[1], ARGV[1], ARGV[2])}
+if group and leaves and #mine == 0 then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2]) end
+if not works then return {0, {}} end
+if group then
+  for _, p in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', dead, '-', '+', most)) do
+    give(redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, p[1]))
+    away[p[2]] = true
+  end
+  for _, c in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+    if c[4] == 0 and (away[c[2]] or c[6] >= dead) then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], c[2]) end
+  end
+end
+give(takeNew(KEYS[1], ARGV[1], ARGV[2]))
+return {0, given}

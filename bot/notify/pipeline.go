@@ -1,0 +1,200 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// plan is what is made of an event and its facts. The zero plan says nothing: the event is taken off the outbox.
+type plan struct {
+	stale  bool           // the card of the event's attack is
+	redraw bool           // cards may be stale that say the same
+	emits  []record.Event // are stored before the event is taken off
+	posts  []Post         // one after another
+	page   *record.Page   // has the pager of a test card called, or the call resolved, first; nil: not
+}
+
+// planner makes a plan of an event. It is pure.
+type planner func(e record.Event, f facts) (plan, error)
+
+// planners has one for each kind of event.
+func planners() map[record.EventKind]planner {
+	return map[record.EventKind]planner{
+		record.NewIncident:          of(attackNotified),
+		record.NewAttack:            of(attackNotified),
+		record.BecameIncident:       of(attackNotified),
+		record.Worsened:             of(attackNotified),
+		record.Grew:                 of(attackChanged),
+		record.WentQuiet:            of(attackChanged),
+		record.Resumed:              of(attackNotified),
+		record.AttackEnded:          of(attackEnded),
+		record.CardLost:             of(cardLost),
+		record.CardLeft:             of(cardLeft),
+		record.FirstStart:           of(firstStart),
+		record.StoreRebuilt:         of(storeRebuilt),
+		record.APIUnreachable:       of(apiUnreachable),
+		record.MonitoringGap:        of(monitoringGap),
+		record.PermissionLost:       of(permissionChanged),
+		record.ApprovalAsked:        of(approvalChanged),
+		record.ChangeSettled:        of(changeSettled),
+		record.MitigationEnding:     of(mitigationEnding),
+		record.EndOverdue:           of(endOverdue),
+		record.MitigationNotWorking: of(efficacyChanged),
+		record.DeniedSourceReturned: of(efficacyChanged),
+		record.HandedOver:           of(handedOver),
+		record.TookOver:             of(tookOver),
+		record.AckLapsed:            of(ackLapsed),
+		record.PagerUnreachable:     of(pagerUnreachable),
+		record.ForeignRecords:       of(foreignRecords),
+		record.DrillChanged:         of(drillChanged),
+		record.SummaryDue:           summaryDue,
+	}
+}
+
+// of is the planner of a kind with a payload.
+func of[P record.Payload](pure func(e record.Event, p P, f facts) plan) planner {
+	return func(e record.Event, f facts) (plan, error) {
+		p, ok := e.Payload.(P)
+		if !ok {
+			return plan{}, fmt.Errorf("notify event %s: %s has the payload %T", e.ID, e.Kind, e.Payload)
+		}
+		return pure(e, p, f), nil
+	}
+}
+
+// handle brings an event to Slack, and takes it off the outbox: load its facts, plan, post, record.
+func (n *Notifier) handle(ctx context.Context, e record.Event) error {
+	a, ok := n.account(e.Account)
+	if !ok {
+		return fmt.Errorf("notify event of %s: no such account", e.Account)
+	}
+	if urgent(e) {
+		ctx = slackconn.Urgent(ctx)
+	}
+	f := n.facts(a, "")
+	if attack := e.Attack().ID; attack != "" {
+		f.attack = record.AttackID(a.Name, attack)
+	}
+	if err := n.load(ctx, e, &f); err != nil {
+		return err
+	}
+	if q := n.queue(e.Account); q != nil {
+		q.print(append(slices.Clip(f.waiting), e)...) // what is said here takes off what it supersedes
+		if !q.covers(e, f.attack) {
+			return &orderError{f.attack} // facts may be older than the event that is before it
+		}
+	}
+	return n.say(ctx, e, f)
+}
+
+// say plans an event's messages by the facts at hand, carries that out, and takes the event off the outbox. Where the
+// first message is the event's own, or a card, its place is recorded with that.
+func (n *Notifier) say(ctx context.Context, e record.Event, f facts) error {
+	p, err := n.planners[e.Kind](e, f)
+	if err == nil {
+		err = n.prepare(ctx, e, f, p)
+	}
+	if err != nil {
+		return err
+	}
+	if len(p.posts) == 0 {
+		if urgent(e) {
+			n.logSaid(e)
+		}
+		return n.record(ctx, e, record.Place{}, false)
+	}
+	first, err := n.sendAll(ctx, f, p.posts)
+	if k := f.kept; err == nil && k.in != nil && !first.done {
+		err = k.in.SaveMessageAt(ctx, e.Account, k.id, first.at.Channel, first.at.TS, k.revision)
+	}
+	switch {
+	case err != nil:
+	case first.post.card:
+		err = n.recordCard(ctx, e, f, first)
+	case first.post.Delivery != e.ID || first.post.replaces.TS != "":
+		err = n.record(ctx, e, record.Place{}, false)
+	default:
+		err = n.record(ctx, e, first.at, false)
+	}
+	if err == nil {
+		for _, post := range p.posts {
+			n.tried.drop(func(d delivery) bool { return d == delivery{e.Account, post.Delivery} })
+		}
+	}
+	return err
+}
+
+// prepare does what goes before a plan's posts.
+func (n *Notifier) prepare(ctx context.Context, e record.Event, f facts, p plan) error {
+	if p.stale {
+		if err := n.cfg.Store.Cards.MarkStale(ctx, e.Account, f.attack, urgency(e)); err != nil {
+			return err
+		}
+	}
+	if p.stale && e.Kind != record.Grew {
+		n.Redraw(e.Account)
+	} else if p.stale || p.redraw {
+		n.Stale(e.Account)
+	}
+	if p.page != nil {
+		if err := f.account.Page(ctx, *p.page); err != nil {
+			return err
+		}
+	}
+	for _, emitted := range p.emits {
+		if err := n.emit(ctx, emitted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordCard records where an attack's card is, also of one that was dropped and is hit again. Where an earlier event's
+// delivery is the card, e is taken off with it; where that was posted before e was found, e is said under it: the card
+// doesn't say it. That is planned by the facts at hand: where the store can't keep the place they would never change.
+func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card delivered) error {
+	began := e
+	began.ID = card.post.Delivery
+	if err := n.record(ctx, began, card.at, card.at.TS != ""); err != nil {
+		return err
+	}
+	n.catchUp(ctx, e, f, card.found || card.done)
+	if f.Card.TS != "" {
+		n.Stale(e.Account) // what is left of the former
+	}
+	switch {
+	case began.ID == e.ID:
+		return nil
+	case card.at.TS != "" && f.Card.TS == "" && (card.found || card.done):
+		f.Card = card.at
+		return n.say(ctx, e, f)
+	}
+	return n.record(ctx, e, record.Place{}, false)
+}
+
+// catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before
+// it is known where it is. One that was found, because another replica had posted it before, may have been drawn at any
+// time.
+func (n *Notifier) catchUp(ctx context.Context, e record.Event, drawn facts, found bool) {
+	now, err := n.cfg.Store.Cards.Details(ctx, e.Account, drawn.attack)
+	newer := now.State.Revision > drawn.State.Revision
+	if err == nil && (found || newer || doneSince(now, drawn.AttackDetails)) {
+		err = n.MarkActed(ctx, e.Account, drawn.attack)
+	}
+	if err != nil {
+		n.cfg.Log.ErrorContext(ctx, "read what was done since a card was drawn", "account", e.Account, "err", err)
+	}
+}
+
+// emit stores an event that the Notifier found out, and queues it.
+func (n *Notifier) emit(ctx context.Context, e record.Event) error {
+	if err := n.cfg.Store.Outbox.Announce(ctx, e); err != nil {
+		return err
+	}
+	n.Notify(e.Account, []record.Event{e})
+	return nil
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+const knowEvery = 10 * time.Second // how often it is looked whether changes of removed accounts are still to be ended
+
+// leftOver are changes that nothing ends, by account: those that are active on accounts that left the configuration.
+func (a *app) leftOver() map[string][]record.Change {
+	if left := a.left.Load(); left != nil {
+		return *left
+	}
+	return nil
+}
+
+// watchAccounts notes which accounts there are, and says of which that are no more changes can't be ended. It returns
+// when the context ends.
+func (a *app) watchAccounts(ctx context.Context) {
+	every(ctx, knowEvery, func() {
+		if a.Replicas.KnowAccounts(ctx, a.names()) != nil {
+			return // Redis is away, which is said elsewhere
+		}
+		left, ended, err := a.Replicas.NotEnded(ctx, a.names())
+		if err != nil {
+			return // likewise
+		}
+		before := a.leftOver()
+		for _, name := range slices.Sorted(maps.Keys(left)) {
+			switch _, said := before[name]; {
+			case left[name] != nil && before[name] == nil:
+				a.log.Error("an account that is not in the configuration has open changes, which nothing ends: "+
+					"put it back, or end them by hand", "account", name, "open", record.SayOpen(left[name]))
+			case !said:
+				a.log.Error("an account that is not in the configuration has no state, and may have changes in force, which nothing ends: "+
+					"put it back, or end them by hand", "account", name)
+			}
+		}
+		_ = a.Replicas.ForgetAccounts(ctx, ended) // else the next time
+		a.left.Store(&left)
+	})
+}
+
+// every does something now and then, until the context ends.
+func every(ctx context.Context, pause time.Duration, do func()) {
+	for ticks := time.NewTicker(pause); ; {
+		do()
+		select {
+		case <-ctx.Done():
+			ticks.Stop()
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// names are the accounts of this replica's configuration.
+func (a *app) names() []string { return slices.Sorted(maps.Keys(a.tenants)) }
+
+// configuration says how the configuration stands, for /readyz.
+func (a *app) configuration() bot.Configuration {
+	c := bot.Configuration{Removed: map[string]string{}}
+	if a.restarts != nil && a.restarts.failed.Load() {
+		c.Failed = "the file as it is now can't be used: the one before counts. The log has why"
+	}
+	for name, open := range a.leftOver() {
+		says := "not in the configuration, and nothing ends what is open: " + record.SayOpen(open)
+		if open == nil {
+			says = "not in the configuration, and its state is empty: changes of it may be in force, which nothing ends"
+		}
+		c.Removed[name] = says
+	}
+	return c
+}
+
+// watchClocks logs once when this machine's clock is off, and once when it is right again. It returns when the context ends.
+func (a *app) watchClocks(ctx context.Context) {
+	before := false
+	every(ctx, time.Second, func() {
+		off := a.clocks.Offsets().Off()
+		switch {
+		case off != 0 && !before:
+			a.log.Warn("this machine's clock and redis' are apart: set them (NTP)", "ahead", off.Round(time.Second))
+		case off == 0 && before:
+			a.log.Info("this machine's clock and redis' agree again")
+		}
+		before = off != 0
+	})
+}
