@@ -99,21 +99,17 @@ func requestNotice(q record.ApprovalRequest, now time.Time) string {
 	if q.Decided != nil {
 		decider = text.Sanitize(q.Decided.Name, maxNoticeName)
 	}
-	lead := "No answer in time, not done"
+	lead := map[record.RequestState]string{
+		record.RequestOverridden: "OVERRIDE by " + asker, record.RequestClosed: "Closed, not done",
+		record.RequestApproved: "Approved by " + decider, record.RequestRejected: "Rejected by " + decider,
+	}[q.State]
 	switch {
 	case q.Waits(now):
 		lead = fmt.Sprintf("APPROVAL NEEDED before %s, asked by %s", clockTime(q.Until), asker)
-	case q.State == record.RequestWaiting, q.State == record.RequestExpired:
+	case lead == "":
+		lead = "No answer in time, not done"
 	case q.Outcome == "failed":
 		lead = "FAILED, though it was decided"
-	case q.State == record.RequestOverridden:
-		lead = "OVERRIDE by " + asker
-	case q.State == record.RequestClosed:
-		lead = "Closed, not done"
-	case q.State == record.RequestApproved:
-		lead = "Approved by " + decider
-	case q.State == record.RequestRejected:
-		lead = "Rejected by " + decider
 	}
 	return lead + ": " + q.Does
 }
