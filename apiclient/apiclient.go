@@ -61,7 +61,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, errors.New("client id, tries and pause must not be negative")
 	}
 	c := &Client{
-		base: base, token: token, http: withoutRedirects(cfg.HTTP), tries: cmp.Or(cfg.Tries, 4), step: cmp.Or(cfg.Pause, time.Second),
+		base: base, token: token, http: WithoutRedirects(cfg.HTTP), tries: cmp.Or(cfg.Tries, 4), step: cmp.Or(cfg.Pause, time.Second),
 		note: cfg.Note, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), seed: maphash.MakeSeed(), clientID: make(chan int, 1),
 		asks: cfg.ClientID == 0,
 	}
@@ -90,8 +90,9 @@ func baseURL(address string) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// withoutRedirects copies the HTTP client, because Go passes the token's header on to whatever host a redirect names.
-func withoutRedirects(given *http.Client) *http.Client {
+// WithoutRedirects copies an HTTP client, or makes one, that follows no redirect: Go passes a token's header, and with 307
+// a whole form, on to whatever host a redirect names.
+func WithoutRedirects(given *http.Client) *http.Client {
 	if given == nil {
 		given = NewHTTP()
 	}

@@ -23,16 +23,12 @@ type foundAttack struct {
 }
 
 // findAttackTyped finds the attack that was typed, by its id or any unique beginning of it, and with it the account.
-func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) error {
-	if attack, ok := c.knownAhead(typed); ok {
-		c.Attack = &record.KnownAttack{ID: c.ahead.attack, Attack: attack}
-		return nil
-	}
+func findAttackTyped(ctx context.Context, c *job, typed string) error {
 	accounts := c.Accounts
 	if c.named() != "" && c.Account != nil {
 		accounts = []*config.Account{c.Account}
 	}
-	found, err := r.loader.searchAttacks(ctx, accounts, typed, c.Cmd.Past)
+	found, err := c.searchAttacks(ctx, accounts, typed, c.Cmd.Past)
 	switch {
 	case len(found) == 1:
 		c.On(found[0].account)
@@ -65,16 +61,6 @@ func (c *job) attackTyped() (typed string, implied bool) {
 		typed = c.Invocation.Attack
 	}
 	return typed, implied
-}
-
-// knownAhead is the attack that was typed, if it was read ahead: it has that whole id, so nothing else is meant. What
-// was read of an account that doesn't exist for the person isn't known.
-func (c *job) knownAhead(typed string) (attack apiclient.Attack, ok bool) {
-	a := c.ahead
-	if a == nil || a.err != nil || c.Account == nil || a.account != c.Account.Name || a.attack != record.FoldID(typed) {
-		return attack, false
-	}
-	return a.basis.Known, a.basis.Known.ID != ""
 }
 
 // searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one
@@ -127,7 +113,7 @@ func (l *loader) storedAttacks(ctx context.Context, a *config.Account, typed str
 	for _, id := range idsMeant(a, typed) {
 		known, err := l.knownAttacks(ctx, a.Name, id)
 		if err != nil {
-			l.cfg.Log.WarnContext(ctx, "read known attacks", "account", a.Name, "err", err)
+			l.Log.WarnContext(ctx, "read known attacks", "account", a.Name, "err", err)
 			break
 		}
 		for id, attack := range known {
@@ -144,9 +130,9 @@ func (l *loader) storedAttacks(ctx context.Context, a *config.Account, typed str
 // prefix has all of them scanned.
 func (l *loader) knownAttacks(ctx context.Context, account, id string) (map[string]apiclient.Attack, error) {
 	if !record.IsAttackID(id) {
-		return l.cfg.Store.Attacks.FindAttacks(ctx, account, id)
+		return l.Store.Attacks.FindAttacks(ctx, account, id)
 	}
-	attack, ok, err := l.cfg.Store.Attacks.KnownAttack(ctx, account, id)
+	attack, ok, err := l.Store.Attacks.KnownAttack(ctx, account, id)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -157,7 +143,7 @@ func (l *loader) knownAttacks(ctx context.Context, account, id string) (map[stri
 func (l *loader) listedAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
 	var hits []record.KnownAttack
 	ids := idsMeant(a, typed)
-	all, err := l.listAttacks(ctx, a, apiclient.AttackFilter{From: l.cfg.now(a.Name).Add(-a.Lookback)})
+	all, err := l.listAttacks(ctx, a, apiclient.AttackFilter{From: l.now(a.Name).Add(-a.Lookback)})
 	for _, attack := range all {
 		if id := record.AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {
 			hits = append(hits, record.KnownAttack{ID: id, Attack: attack})
@@ -169,9 +155,9 @@ func (l *loader) listedAttacks(ctx context.Context, a *config.Account, typed str
 // pastAttacks is the attack with that whole id of which nothing but its evidence is left.
 func (l *loader) pastAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
 	id := record.FoldID(typed)
-	e, ok, err := l.cfg.Store.Attacks.Evidence(ctx, a.Name, id)
+	e, ok, err := l.Store.Attacks.Evidence(ctx, a.Name, id)
 	if err != nil {
-		l.cfg.Log.WarnContext(ctx, "read evidence", "account", a.Name, "err", err)
+		l.Log.WarnContext(ctx, "read evidence", "account", a.Name, "err", err)
 		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New(refusal.Store(err), ", and what is known of past attacks is in it. Try again in a moment")}
 	}
 	if !ok {
@@ -182,7 +168,7 @@ func (l *loader) pastAttacks(ctx context.Context, a *config.Account, typed strin
 
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.
 func (l *loader) listAttacks(ctx context.Context, a *config.Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
-	pages, err := apiclient.Collect(l.cfg.Services[a.Name].Attacks(ctx, f))
+	pages, err := apiclient.Collect(l.Services[a.Name].Attacks(ctx, f))
 	seen := map[string]bool{}
 	var all []apiclient.Attack
 	for _, page := range pages {

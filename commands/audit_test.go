@@ -69,6 +69,7 @@ func TestARefusalIsAuditedWhereItBelongs(t *testing.T) {
 		globex := *c.Accounts[0]
 		globex.Name = "globex"
 		c.Accounts = append(c.Accounts, &globex)
+		c.Services["globex"] = c.Services["acme"]
 	})
 	w.refuses(eve, "deny 203.0.113.7 account=globex", refusal.ErrDenied)
 	require.Equal(t, "globex", w.lastAudit().Account)

@@ -12,26 +12,26 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// change plans what a line asks for, claims what that touches, and carries it out.
-func (r *Runner) change(ctx context.Context, c *job) (call.Result, error) {
-	begun, whole := c.begun()
+// changeService plans what a line asks for, claims what that touches, and carries it out.
+func changeService(ctx context.Context, c *job) (res call.Result, err error) {
+	begun, whole := c.begun(c.Account.Name, c.Changes)
 	switch late := approval.Late(c.Call); {
 	case whole || late && len(begun) > 0:
-		return r.executor.resumeAll(ctx, c, begun, whole)
+		return c.resumeAll(ctx, begun, whole)
 	case late:
-		if res, ok := r.loader.askedBefore(ctx, c); ok {
+		if res, ok := c.askedBefore(ctx); ok {
 			return res, nil
 		}
-		return call.Result{}, approval.TooLate(c.Call)
+		return res, approval.TooLate(c.Call)
 	}
-	plans, err := r.plan(ctx, c, len(begun) > 0)
+	plans, err := plan(ctx, c, len(begun) > 0)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	if needsRequest(c.Call, plans) {
-		return r.askApproval(ctx, c, plans)
+		return askApproval(ctx, c, plans)
 	}
-	res, err := r.executor.carryOutPlans(ctx, c, plans)
+	res, err = c.carryOutPlans(ctx, plans)
 	if res.Outcome == "dry_run" && len(c.Needs) > 0 {
 		res.Lines = append(res.Lines, approval.Note(c.Call))
 	}
@@ -39,10 +39,10 @@ func (r *Runner) change(ctx context.Context, c *job) (call.Result, error) {
 }
 
 // plan makes the plans of a line and guards them. begun reports that this delivery has begun to carry them out before.
-func (r *Runner) plan(ctx context.Context, c *job, begun bool) ([]call.Plan, error) {
+func plan(ctx context.Context, c *job, begun bool) ([]call.Plan, error) {
 	c.Needs = nil // of an attempt before
-	plans, err := r.loader.planOn(ctx, c.Call)
-	r.executor.noteUnplanned(ctx, c, err)
+	plans, err := c.planOn(ctx)
+	noteUnplanned(ctx, c, err)
 	if err != nil && !begun {
 		err = refusal.NotBegun(err)
 	}
@@ -59,23 +59,23 @@ func (r *Runner) plan(ctx context.Context, c *job, begun bool) ([]call.Plan, err
 
 // planOn makes a line's plans on what it needs. What is refused whatever stands there isn't kept waiting for the
 // service.
-func (l *loader) planOn(ctx context.Context, c *call.Call) ([]call.Plan, error) {
-	l.cfg.tellTime(c, l.cfg.Clocks.Now())
-	unread := *c
+func (c *job) planOn(ctx context.Context) ([]call.Plan, error) {
+	c.tellTime(c.Call)
+	unread := *c.Call
 	unread.Facts = &call.Facts{}
 	if _, err := c.Cmd.Plan(&unread); err != nil && !errors.Is(err, call.ErrUnread) {
 		return nil, err
 	}
-	l.load(ctx, c, whileCallLasts, c.Cmd.Needs)
-	return c.Cmd.Plan(c)
+	c.load(ctx, c.Call, whileCallLasts, c.Cmd.Needs)
+	return c.Cmd.Plan(c.Call)
 }
 
 // resumeAll answers a request that came before: what it began is finished, what is done is only said.
-func (x *executor) resumeAll(ctx context.Context, c *job, mine []record.Change, whole bool) (call.Result, error) {
+func (c *job) resumeAll(ctx context.Context, mine []record.Change, whole bool) (call.Result, error) {
 	res := call.Result{Account: c.Account.Name, AttackID: mine[0].AttackID}
 	var failed []error
 	for _, ch := range mine {
-		err := x.resume(ctx, c, ch, &res)
+		err := c.resume(ctx, ch, &res)
 		switch {
 		case refusal.PlansAgain(err), errors.Is(err, refusal.ErrAway):
 			return res, err
@@ -92,15 +92,10 @@ func (x *executor) resumeAll(ctx context.Context, c *job, mine []record.Change, 
 	return res, nil
 }
 
-// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning
-// again. whole reports that there are no others, for they were claimed together; of a line that undoes many only a new
-// plan knows, which finds those that were begun by their ids.
-func (c *job) begun() (mine []record.Change, whole bool) {
-	return c.begunOf(c.Account.Name, c.Changes)
-}
-
-// begunOf is begun, of the changes of an account.
-func (c *job) begunOf(account string, changes []record.Change) (mine []record.Change, whole bool) {
+// begun are those of an account's changes that this very delivery made before: after a crash it goes on with them
+// instead of planning again. whole reports that there are no others, for they were claimed together; of a line that
+// undoes many only a new plan knows, which finds those that were begun by their ids.
+func (c *job) begun(account string, changes []record.Change) (mine []record.Change, whole bool) {
 	for part := range max(c.Cmd.Parts, 1) {
 		id := record.ChangeID(account, c.ID, strconv.Itoa(part))
 		if i := record.IndexChange(changes, id); i >= 0 {

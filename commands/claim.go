@@ -26,14 +26,14 @@ const resaveEvery = 500 * time.Millisecond
 
 // begin begins a draft on what is stored now, to which is added what this call did before it lost its claim. Nobody
 // else knows of that where Redis was emptied, so it waits for it as long as the call may last.
-func (x *executor) begin(ctx context.Context, c *job) error {
+func (c *job) begin(ctx context.Context) error {
 	for {
-		err := x.loader.begin(ctx, c, c.AttackID())
+		err := c.beginOn(ctx, c.AttackID())
 		switch {
 		case len(c.lost) == 0:
 			return err
 		case err == nil:
-			return x.reconcile(ctx, c)
+			return reconcile(ctx, c)
 		case delay.Sleep(ctx, resaveEvery) != nil:
 			return change.Unsaved(c.lost[0], err)
 		}
@@ -41,13 +41,13 @@ func (x *executor) begin(ctx context.Context, c *job) error {
 }
 
 // await waits until something can be planned again. What nobody carries out any more is settled.
-func (x *executor) await(ctx context.Context, c *job, cause error, try int) error {
+func (c *job) await(ctx context.Context, cause error, try int) error {
 	inHand, waits := errors.AsType[*refusal.InHand](cause)
 	if !waits {
-		x.cfg.Log.DebugContext(ctx, "plan again", "account", c.Account.Name, "line", c.Line.String(), "err", cause)
+		c.Log.DebugContext(ctx, "plan again", "account", c.Account.Name, "line", c.Line.String(), "err", cause)
 		return nil
 	}
-	switch err := x.settleAbandoned(ctx, inHand.Change); {
+	switch err := c.settleAbandoned(ctx, inHand.Change); {
 	case refusal.PlansAgain(err):
 		return nil
 	case !errors.Is(err, store.ErrClaimed):
@@ -58,13 +58,13 @@ func (x *executor) await(ctx context.Context, c *job, cause error, try int) erro
 
 // take claims a change of this very request, waits for that if need be, and gives it as it is stored then; as it was if
 // it isn't stored any more.
-func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held context.Context, now record.Change, err error) {
+func (c *job) take(ctx context.Context, ch record.Change) (held context.Context, now record.Change, err error) {
 	c.passTurn()
 	for try := 0; ; try++ {
-		held, claim, err := x.cfg.Store.Ledger.Resume(ctx, ch, !x.cfg.Rebuilds(ch.Account))
+		held, claim, err := c.Store.Ledger.Resume(ctx, ch, !c.Rebuilds(ch.Account))
 		switch {
 		case err == nil:
-			if err := x.loader.begin(ctx, c, c.AttackID()); err != nil {
+			if err := c.beginOn(ctx, c.AttackID()); err != nil {
 				claim.Release(ctx)
 				return nil, ch, err
 			}
@@ -88,7 +88,7 @@ func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held con
 // It fails with store.ErrClaimed while somebody carries them out, and with store.ErrLost where somebody else may by
 // now.
 func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) (err error) {
-	held, claim, err := x.cfg.Store.Ledger.Resume(ctx, ch, !x.cfg.Rebuilds(ch.Account))
+	held, claim, err := x.Store.Ledger.Resume(ctx, ch, !x.Rebuilds(ch.Account))
 	switch {
 	case errors.Is(err, store.ErrClaimed):
 		return err
@@ -103,22 +103,22 @@ func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) (err e
 	}()
 	own := x.clockJob(held, ch.Account)
 	own.claim = claim
-	if err := x.loader.begin(held, own, ch.AttackID); err != nil {
+	if err := own.beginOn(held, ch.AttackID); err != nil {
 		return err
 	}
 	for _, left := range own.Changes {
 		if left.State != record.StateBegun || left.ClaimedAs() != ch.ClaimedAs() {
 			continue // it was settled meanwhile, or isn't of this claim
 		}
-		fault := x.verifyAbandoned(held, &left)
+		fault := own.verifyAbandoned(held, &left)
 		switch {
 		case errors.Is(fault, change.ErrOutcomeUnknown):
 			return refusal.FromService(fault)
 		case left.Partly():
-			_, err = x.carryOutSteps(held, own, left, false)
+			_, err = own.carryOutSteps(held, left, false)
 		default:
-			x.settle(held, own, &left, fault)
-			err = x.saveOutcome(held, own, left)
+			own.settle(held, &left, fault)
+			err = own.saveOutcome(held, left)
 		}
 		if refusal.PlansAgain(err) || errors.Is(err, refusal.ErrAway) {
 			return err
@@ -129,22 +129,22 @@ func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) (err e
 
 // verifyAbandoned looks which steps of a change were done, for as long as one may show still. It fails with
 // change.ErrOutcomeUnknown if that can't be read, and otherwise says what was not done.
-func (x *executor) verifyAbandoned(ctx context.Context, ch *record.Change) (fault error) {
+func (c *job) verifyAbandoned(ctx context.Context, ch *record.Change) (fault error) {
 	for i := range ch.Steps {
 		s := &ch.Steps[i]
 		if s.Done {
 			continue
 		}
 		for s.Sent {
-			done, _, err := (&doubt{executor: x, change: ch, step: s}).verify(ctx)
+			done, _, err := (&doubt{job: c, change: ch, step: s}).verify(ctx)
 			if s.Done = done; err != nil {
 				return fmt.Errorf("%w: read back: %w", change.ErrOutcomeUnknown, err)
 			}
 			shows := s.SentAt.Add(verifyFor)
-			if s.Done || !x.cfg.now(ch.Account).Before(shows) {
+			if s.Done || !c.now(ch.Account).Before(shows) {
 				break
 			}
-			if err := x.cfg.Sleep(ctx, min(shows.Sub(x.cfg.now(ch.Account)), longestWait)); err != nil {
+			if err := c.Sleep(ctx, min(shows.Sub(c.now(ch.Account)), longestWait)); err != nil {
 				return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 			}
 		}
@@ -157,27 +157,27 @@ func (x *executor) verifyAbandoned(ctx context.Context, ch *record.Change) (faul
 
 // reconcile brings together what this call did and couldn't store, because it lost its claim, with what is stored by
 // now: another replica may have taken the request over, and then it verified before it sent anything again.
-func (x *executor) reconcile(ctx context.Context, c *job) error {
+func reconcile(ctx context.Context, c *job) error {
 	for len(c.lost) > 0 {
 		mine := c.lost[0]
-		held, written, err := x.take(ctx, c, mine)
+		held, written, err := c.take(ctx, mine)
 		if err != nil {
 			return change.Unsaved(mine, err)
 		}
-		err = x.reconcileChange(held, c, written, mine)
+		err = reconcileChange(held, c, written, mine)
 		c.claim.Release(ctx)
 		if err != nil {
 			return change.Unsaved(mine, err)
 		}
 		c.lost = c.lost[1:]
 	}
-	return x.loader.begin(ctx, c, c.AttackID())
+	return c.beginOn(ctx, c.AttackID())
 }
 
 // reconcileChange takes over what this call knows of a change.
-func (x *executor) reconcileChange(ctx context.Context, c *job, written, mine record.Change) error {
+func reconcileChange(ctx context.Context, c *job, written, mine record.Change) error {
 	for n := range written.Steps {
-		if err := x.reconcileStep(ctx, c, &written, n, mine.Steps[n]); err != nil {
+		if err := reconcileStep(ctx, c, &written, n, mine.Steps[n]); err != nil {
 			return err
 		}
 	}
@@ -191,29 +191,29 @@ func (x *executor) reconcileChange(ctx context.Context, c *job, written, mine re
 
 // reconcileStep takes over what this call knows of a step, and deletes a rule that it made beside the one that is
 // stored.
-func (x *executor) reconcileStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
+func reconcileStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
 	switch written := &ch.Steps[n]; {
 	case !mine.Done: // nothing is known of it
 	case !written.Done:
 		*written = mine
 	case mine.Kind == record.CreateRule && mine.ID != written.ID:
-		return x.deleteDouble(ctx, c, *ch, mine)
+		return deleteDouble(ctx, c, *ch, mine)
 	}
 	return nil
 }
 
 // deleteDouble deletes a rule that was made a second time.
-func (x *executor) deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Step) error {
+func deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Step) error {
 	if err := c.switchedOff(); err != nil {
 		return err
 	}
-	if err := change.IgnoreNotFound(x.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
+	if err := change.IgnoreNotFound(c.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
 		return err
 	}
 	double := *made.Rule
 	double.ID = made.ID
-	x.recorder.record(ctx, record.AuditEntry{
-		At: x.cfg.now(ch.Account), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
+	c.record(ctx, record.AuditEntry{
+		At: c.now(ch.Account), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
 		After: []string{words.Step(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
 	})
 	return nil

@@ -67,26 +67,26 @@ func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, erro
 		return call.Form{}, err
 	}
 	c.changes = c.Cmd.Plan != nil || c.Cmd.Write != nil || c.Cmd.Decide != nil // a form never only shows, as the line may
-	err = r.authorise(ctx, c)
+	err = authorise(ctx, c)
 	if err == nil {
 		err = approval.RequireRole(c.Call, formRole(c.Cmd))
 	}
 	if err != nil {
-		return call.Form{}, r.recorder.recordRefusal(ctx, c.Call, err)
+		return call.Form{}, c.recordRefusal(ctx, err)
 	}
 	if err := requireNotOff(c); err != nil {
 		return call.Form{}, err
 	}
 	c.Line = r.InThread(inv.Line, inv.Attack)
 	if named := call.AttackNamed(c.Cmd, c.Line); named != "" {
-		if err := r.findAttackTyped(ctx, c, named); err != nil {
+		if err := findAttackTyped(ctx, c, named); err != nil {
 			return call.Form{}, err
 		}
 		if err := requireRights(c); err != nil { // the attack may be of another account
-			return call.Form{}, r.recorder.recordRefusal(ctx, c.Call, err)
+			return call.Form{}, c.recordRefusal(ctx, err)
 		}
 		c.Line = call.WithAttack(c.Cmd, c.Line, c.Attack.ID)
 	}
-	r.loader.load(ctx, c.Call, formPatience, form.Needs(c.Call))
+	c.load(ctx, c.Call, formPatience, form.Needs(c.Call))
 	return form.Form(c.Call), nil
 }

@@ -3,11 +3,9 @@ package commands
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
@@ -23,38 +21,34 @@ const (
 // context ends. One replica at a time may do so.
 func (r *Runner) RunLapses(ctx context.Context, account string) {
 	for delay.Sleep(ctx, delay.Jitter(lapseEvery*9/10, lapseEvery*11/10)) == nil {
-		if err := (lapser{r}).check(ctx, account); err != nil && ctx.Err() == nil {
-			r.cfg.Log.WarnContext(ctx, "check acknowledgements", "account", account, "err", err)
+		if err := r.checkLapses(ctx, account); err != nil && ctx.Err() == nil {
+			r.Log.WarnContext(ctx, "check acknowledgements", "account", account, "err", err)
 		}
 	}
 }
 
-// lapser finds acknowledgements that lapse, and has the Runner end them.
-type lapser struct{ *Runner }
-
-// check unacknowledges what is due now.
-func (r lapser) check(ctx context.Context, account string) error {
-	all, err := r.cfg.Store.Triage.AllTriage(ctx, account)
+// checkLapses unacknowledges what is due now.
+func (r *Runner) checkLapses(ctx context.Context, account string) error {
+	all, err := r.Store.Triage.AllTriage(ctx, account)
 	for attack, t := range all {
 		if t.Owner != nil {
-			err = errors.Join(err, r.checkOne(ctx, account, attack, t))
+			err = errors.Join(err, r.checkLapse(ctx, account, attack, t))
 		}
 	}
 	return err
 }
 
-func (r lapser) checkOne(ctx context.Context, account, attack string, t record.Triage) error {
-	asked, now := r.cfg.Clocks.Now(), r.cfg.now(account)
-	s, _, err := r.cfg.Store.Attacks.AttackState(ctx, account, attack)
+func (r *Runner) checkLapse(ctx context.Context, account, attack string, t record.Triage) error {
+	now := r.now(account)
+	s, _, err := r.Store.Attacks.AttackState(ctx, account, attack)
 	if err != nil || !lapses(s, t, now) || !r.getsThrough(account, s, now) {
 		return err
 	}
-	mutes, err := r.cfg.Store.Triage.Mutes(ctx, account)
+	mutes, err := r.Store.Triage.Mutes(ctx, account)
 	if _, muted := policy.Muted(mutes, s.Attack, now); err != nil || muted {
 		return err
 	}
-	line := record.Line{Name: "unack"}.With("attack", attack).With("account", account)
-	_, err = r.Do(ctx, call.Invocation{ID: fmt.Sprintf("lapse %s %d", attack, now.UnixMilli()), At: asked, Actor: clock, Line: line})
+	_, err = r.byClock(ctx, account, record.Line{Name: "unack"}.With("attack", attack))
 	return err
 }
 
@@ -68,7 +62,7 @@ func lapses(s record.AttackState, t record.Triage, now time.Time) bool {
 
 // getsThrough reports whether hits of an attack or a storm are seen getting through. A denied source that merely still
 // tries doesn't get through.
-func (r lapser) getsThrough(account string, s record.AttackState, now time.Time) bool {
+func (r *Runner) getsThrough(account string, s record.AttackState, now time.Time) bool {
 	switch {
 	case s.Quiet || s.Paused || s.Rebuilt:
 		return false

@@ -1,14 +1,13 @@
 package commands_test
 
 import (
-	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// notified keeps what a Notifier and a Watch learn.
+// notified keeps what a Notifier learns, and how often an account was changed.
 type notified struct {
 	mu      sync.Mutex
 	events  []record.Event
@@ -30,18 +29,12 @@ func (n *notified) Redraw(string) {
 	n.redrawn++
 }
 
-// Changed implements commands.Watch.
+// Changed counts.
 func (n *notified) Changed(string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.changed++
 }
-
-// StillTrying implements commands.Watch.
-func (*notified) StillTrying(string, []netip.Addr) bool { return false }
-
-// GoesOn implements commands.Watch.
-func (*notified) GoesOn(string, string) bool { return false }
 
 // of are the events of a kind.
 func (n *notified) of(kind record.EventKind) []record.Event {

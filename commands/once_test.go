@@ -179,7 +179,7 @@ func TestADeliveryComesAgainAfterItsUndo(t *testing.T) {
 func TestChangesAreNotifiedWhenWrittenDown(t *testing.T) {
 	t.Parallel()
 	watch := &notified{}
-	w := newWorld(t, func(c *commands.Config) { c.Watch = watch })
+	w := newWorld(t, func(c *commands.Config) { c.Changed = watch.Changed })
 	ch := w.does(ann, "deny 203.0.113.7")
 	undone := w.does(ann, "undo")
 	w.fault("POST /v4/ip_rules", "status:403", 0)

@@ -15,12 +15,12 @@ import (
 
 // noteRefused stores that the service refuses the change because of wafbot's token, so that people are notified of what
 // is not done. Further refusals belong to the same permission loss.
-func (x *executor) noteRefused(ctx context.Context, c *job, fault error, what record.RefusedChange) {
+func noteRefused(ctx context.Context, c *job, fault error, what record.RefusedChange) {
 	if !change.PermissionRefused(fault) || c.Policy.ChangesNow() != config.ChangesOn {
 		return
 	}
 	e, _ := errors.AsType[*apiclient.Error](fault)
-	x.savePermissionLoss(ctx, c, func(t *record.PermissionLoss) (changed bool) {
+	savePermissionLoss(ctx, c, func(t *record.PermissionLoss) (changed bool) {
 		if !t.GoesOn() {
 			*t = record.PermissionLoss{Account: c.Account.Name, Since: c.Now}
 		}
@@ -46,12 +46,12 @@ func (x *executor) noteRefused(ctx context.Context, c *job, fault error, what re
 }
 
 // noteGranted ends the permission loss, or a part of it, when the service has taken a change.
-func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
+func noteGranted(ctx context.Context, c *job, ch record.Change) {
 	if len(ch.Steps) == 0 {
 		return
 	}
 	granted := append(change.NeededPermissions(ch.Steps), record.PermissionAll)
-	x.savePermissionLoss(ctx, c, func(t *record.PermissionLoss) (changed bool) {
+	savePermissionLoss(ctx, c, func(t *record.PermissionLoss) (changed bool) {
 		left := slices.DeleteFunc(slices.Clone(t.Lacks), func(p record.Permission) bool { return slices.Contains(granted, p) })
 		if !t.GoesOn() || len(left) == len(t.Lacks) {
 			return false
@@ -59,7 +59,7 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 		t.Lacks = left
 		t.Refused = slices.DeleteFunc(slices.Clone(t.Refused), func(was record.RefusedChange) bool { return call.Effect(was.Line) == ch.Effect })
 		if len(left) == 0 {
-			t.Until = x.cfg.now(c.Account.Name)
+			t.Until = c.now(c.Account.Name)
 		}
 		return true
 	})
@@ -67,10 +67,10 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 
 // savePermissionLoss stores what becomes of the account's permission loss, if anything does. It outlives the request:
 // people must be notified.
-func (x *executor) savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.PermissionLoss) (changed bool)) {
+func savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.PermissionLoss) (changed bool)) {
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	err := x.store(ctx, c, "", func() error {
+	err := c.store(ctx, "", func() error {
 		t := c.basis.Loss
 		if !becomes(&t) {
 			return nil
@@ -81,27 +81,27 @@ func (x *executor) savePermissionLoss(ctx context.Context, c *job, becomes func(
 			return err
 		}
 		c.basis.Loss = t
-		x.cfg.Notifier.Notify(t.Account, []record.Event{event})
+		c.Notifier.Notify(t.Account, []record.Event{event})
 		return nil
 	})
 	if err != nil {
-		x.cfg.Log.ErrorContext(ctx, "write down a permission loss", "account", c.Account.Name, "err", err)
+		c.Log.ErrorContext(ctx, "write down a permission loss", "account", c.Account.Name, "err", err)
 	}
 }
 
 // noteUnplanned is noteRefused for a change that could not even be planned, because the service lets wafbot read
 // nothing: what it would have sent is what there is to do if nothing stands there yet.
-func (x *executor) noteUnplanned(ctx context.Context, c *job, fault error) {
+func noteUnplanned(ctx context.Context, c *job, fault error) {
 	if !change.PermissionRefused(fault) {
 		return
 	}
-	for _, what := range x.refusedChanges(c) {
+	for _, what := range refusedChanges(c) {
 		what.By, what.At = c.Actor, c.Now
-		x.noteRefused(ctx, c, fault, what)
+		noteRefused(ctx, c, fault, what)
 	}
 }
 
-func (x *executor) refusedChanges(c *job) []record.RefusedChange {
+func refusedChanges(c *job) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
 		ch, err := change.ByLine(c.Call)
 		if err != nil {
@@ -118,24 +118,23 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 	}
 	var all []record.RefusedChange
 	for _, p := range plans {
-		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: c.newChange(x.cfg.now(c.Account.Name), "", p).Steps})
+		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: c.newChange(c.now(c.Account.Name), "", p).Steps})
 	}
 	return all
 }
 
 // noteRulesLocked stores whether the service has locked its rules, as what became of a change shows.
-func (x *executor) noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error) {
-	rules := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Rule != nil })
+func noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error) {
 	var at time.Time
 	switch {
 	case apiclient.KindOf(fault) == apiclient.Locked:
-		at = x.cfg.now(ch.Account)
-	case fault != nil || !rules || c.Context.RulesLockedAt.IsZero():
+		at = c.now(ch.Account)
+	case fault != nil || !change.OfRules(ch.Steps) || c.Context.RulesLockedAt.IsZero():
 		return
 	}
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	if err := x.store(ctx, c, "", func() error { return c.draft.SaveLocked(ctx, at) }); err != nil {
-		x.cfg.Log.WarnContext(ctx, "write down whether rules are locked", "account", ch.Account, "err", err)
+	if err := c.store(ctx, "", func() error { return c.draft.SaveLocked(ctx, at) }); err != nil {
+		c.Log.WarnContext(ctx, "write down whether rules are locked", "account", ch.Account, "err", err)
 	}
 }

@@ -22,49 +22,52 @@ import (
 // executor carries out plans: it claims what they touch, sends their steps, verifies them, and stores what became of
 // them.
 type executor struct {
-	cfg      *Config
-	loader   *loader
-	recorder *recorder
+	*Config
+	*loader
+	*recorder
 }
 
 // carryOutPlans carries out the plans one after another, each as a change of its own. What they touch is claimed before
 // anything is sent, all or none; but of what is planned when its turn comes, by itself. What is sent right after the
 // claim is stored as sent with it.
-func (x *executor) carryOutPlans(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
+func (c *job) carryOutPlans(ctx context.Context, plans []call.Plan) (call.Result, error) {
 	res := call.Result{Outcome: "nothing", Account: c.Account.Name, AttackID: c.AttackID()}
 	plans = slices.Clone(plans)
-	made, err := x.newChanges(ctx, c, plans)
+	made, err := c.newChanges(ctx, plans)
 	if err != nil {
 		return res, err
 	}
 	atOnce := len(made) > 0 && made[0].ID == approval.ChangeID(c.Call, plans[0], 0)
 	if atOnce {
-		err = x.markSent(ctx, c, together(made[0].Steps))
+		err = c.markSent(ctx, together(made[0].Steps))
 	}
 	if err != nil {
 		return res, err
 	}
-	held, release, err := x.claim(ctx, c, made)
-	if err != nil {
-		return res, err
+	held := ctx
+	if len(made) > 0 {
+		if held, c.claim, err = c.draft.Claim(ctx, change.Scheduled(made...)...); err != nil {
+			return res, refusal.Away(err)
+		}
+		defer c.claim.Release(ctx)
+		c.passTurn()
 	}
-	defer release()
 	var failed []error
 	for i, p := range plans {
 		id := approval.ChangeID(c.Call, p, i)
 		known, fresh := record.IndexChange(c.Changes, id), record.IndexChange(made, id)
 		switch {
 		case fresh >= 0:
-			err = x.carryOutChange(held, c, made[fresh], atOnce && fresh == 0, &res)
+			err = c.carryOutChange(held, made[fresh], atOnce && fresh == 0, &res)
 			if err == nil {
 				res.Lines = append(res.Lines, p.Notes...)
 			}
 		case known >= 0:
-			err = x.resume(ctx, c, c.Changes[known], &res)
+			err = c.resume(ctx, c.Changes[known], &res)
 		case p.Later != nil:
-			err = x.carryOutLater(ctx, c, p, &res)
+			err = carryOutLater(ctx, c, p, &res)
 		default:
-			err = x.carryOutNothing(ctx, c, p, &res)
+			err = carryOutNothing(ctx, c, p, &res)
 		}
 		if err != nil {
 			failed = append(failed, err)
@@ -78,7 +81,7 @@ func (x *executor) carryOutPlans(ctx context.Context, c *job, plans []call.Plan)
 
 // newChanges are the changes to make: of plans that aren't carried out yet, and whose effect nothing has. A plan whose
 // effect is there says whose it is.
-func (x *executor) newChanges(ctx context.Context, c *job, plans []call.Plan) (made []record.Change, err error) {
+func (c *job) newChanges(ctx context.Context, plans []call.Plan) (made []record.Change, err error) {
 	for i := range plans {
 		p, id := &plans[i], approval.ChangeID(c.Call, plans[i], i)
 		if p.Later != nil || record.IndexChange(c.Changes, id) >= 0 {
@@ -88,8 +91,8 @@ func (x *executor) newChanges(ctx context.Context, c *job, plans []call.Plan) (m
 			p.Nothing, p.Steps = change.DoneAlready(c.Changes[i], *p), nil
 		}
 		if len(p.Nothing) == 0 && c.Policy.ChangesNow() == config.ChangesOn {
-			ch := c.newChange(x.cfg.now(c.Account.Name), id, *p)
-			ch.Observed = x.observed(ctx, c.Call)
+			ch := c.newChange(c.now(c.Account.Name), id, *p)
+			ch.Observed = observed(ctx, c)
 			made = append(made, ch)
 		}
 	}
@@ -104,41 +107,27 @@ func (x *executor) newChanges(ctx context.Context, c *job, plans []call.Plan) (m
 	return made, nil
 }
 
-// claim stores changes as begun, and claims them; release must be called when they are carried out.
-func (x *executor) claim(ctx context.Context, c *job, made []record.Change) (held context.Context, release func(), err error) {
-	if len(made) == 0 {
-		return ctx, func() {}, nil
-	}
-	held, claim, err := c.draft.Claim(ctx, change.Scheduled(made...)...)
-	if err != nil {
-		return nil, nil, refusal.Away(err)
-	}
-	c.claim = claim
-	c.passTurn()
-	return held, func() { claim.Release(ctx) }, nil
-}
-
 // carryOutNothing says why there is nothing to do, or, as a dry run, what would be done.
-func (x *executor) carryOutNothing(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
+func carryOutNothing(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
 	if len(p.Nothing) == 0 {
-		ch := c.newChange(x.cfg.now(c.Account.Name), "", p)
+		ch := c.newChange(c.now(c.Account.Name), "", p)
 		res.Outcome = "dry_run"
 		res.Lines = append(res.Lines, change.DryRun(ch, p)...)
-		x.recorder.recordPlan(ctx, c.Call, p, "dry_run", "")
+		recordPlan(ctx, c, p, "dry_run", "")
 		return nil
 	}
-	if err := x.closeUndone(ctx, c, p.Undoes); err != nil {
+	if err := closeUndone(ctx, c, p.Undoes); err != nil {
 		return err
 	}
 	res.Lines = append(res.Lines, p.Nothing)
-	x.recorder.recordPlan(ctx, c.Call, p, "nothing", p.Nothing.String())
+	recordPlan(ctx, c, p, "nothing", p.Nothing.String())
 	return nil
 }
 
 // carryOutLater plans what is planned when its turn comes, on what is stored then, and carries it out.
-func (x *executor) carryOutLater(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
-	return x.settled(ctx, c, func() error {
-		x.loader.load(ctx, c.Call, whileCallLasts, p.Needs)
+func carryOutLater(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
+	return c.settled(ctx, func() error {
+		c.load(ctx, c.Call, whileCallLasts, p.Needs)
 		full, err := p.Later(c.Call)
 		switch {
 		case refusal.PlansAgain(err):
@@ -146,16 +135,16 @@ func (x *executor) carryOutLater(ctx context.Context, c *job, p call.Plan, res *
 		case errors.Is(err, refusal.ErrNothing):
 			text, _ := call.ForPeople(c.Invocation, err)
 			res.Lines = append(res.Lines, text)
-			x.recorder.recordPlan(ctx, c.Call, p, "nothing", text.String())
+			recordPlan(ctx, c, p, "nothing", text.String())
 			return nil
 		case err != nil:
-			x.noteRefused(ctx, c, err, change.RefusedUndo(c.Call, p.Undoes))
+			noteRefused(ctx, c, err, change.RefusedUndo(c.Call, p.Undoes))
 			err = refusal.NotBegun(err)
-			x.recorder.recordPlan(ctx, c.Call, p, "failed", err.Error())
+			recordPlan(ctx, c, p, "failed", err.Error())
 			return fmt.Errorf("%w: %w", refusal.ErrRecorded, err)
 		}
 		full.Part = p.Part
-		did, err := x.carryOutPlans(ctx, c, []call.Plan{full})
+		did, err := c.carryOutPlans(ctx, []call.Plan{full})
 		if err == nil {
 			res.Outcome = cmp.Or(map[string]string{"nothing": res.Outcome}[did.Outcome], did.Outcome)
 			res.Changes, res.Lines = append(res.Changes, did.Changes...), append(res.Lines, did.Lines...)
@@ -165,18 +154,18 @@ func (x *executor) carryOutLater(ctx context.Context, c *job, p call.Plan, res *
 }
 
 // resume finishes a change that this delivery began before, and says what became of one that is finished.
-func (x *executor) resume(ctx context.Context, c *job, ch record.Change, res *call.Result) error {
+func (c *job) resume(ctx context.Context, ch record.Change, res *call.Result) error {
 	switch ch.State {
 	case record.StateBegun:
-		held, now, err := x.take(ctx, c, ch)
+		held, now, err := c.take(ctx, ch)
 		if err != nil {
 			return err
 		}
 		defer c.claim.Release(ctx)
 		if now.State != record.StateBegun {
-			return x.resume(ctx, c, now, res)
+			return c.resume(ctx, now, res)
 		}
-		return x.carryOutChange(held, c, now, false, res)
+		return c.carryOutChange(held, now, false, res)
 	case record.StateFailed, record.StateHalf:
 		return change.NotDone(ch, nil)
 	case record.StateUndone:
@@ -189,7 +178,7 @@ func (x *executor) resume(ctx context.Context, c *job, ch record.Change, res *ca
 }
 
 // closeUndone ends the change that an undo found nothing left of.
-func (x *executor) closeUndone(ctx context.Context, c *job, id string) error {
+func closeUndone(ctx context.Context, c *job, id string) error {
 	if id == "" || c.Policy.ChangesNow() != config.ChangesOn {
 		return nil
 	}
@@ -204,13 +193,13 @@ func (x *executor) closeUndone(ctx context.Context, c *job, id string) error {
 	if _, err := c.draft.SaveChanges(ctx, nil, events, change.Scheduled(all...)...); err != nil {
 		return refusal.Away(err)
 	}
-	x.changed(c.Account.Name, events, all)
+	c.changed(c.Account.Name, events, all)
 	return nil
 }
 
 // carryOutChange carries out what is left of a change, under its claim, and says so.
-func (x *executor) carryOutChange(ctx context.Context, c *job, ch record.Change, fresh bool, res *call.Result) error {
-	ch, err := x.carryOutSteps(ctx, c, ch, fresh)
+func (c *job) carryOutChange(ctx context.Context, ch record.Change, fresh bool, res *call.Result) error {
+	ch, err := c.carryOutSteps(ctx, ch, fresh)
 	if err == nil {
 		addChange(res, ch)
 	}
@@ -259,11 +248,11 @@ func (c *job) newChange(at time.Time, id string, p call.Plan) record.Change {
 
 // observed is what the call's attack looked like when the poller last saw it, to be kept with a change; nil if that
 // isn't known, which keeps no one from changing something.
-func (x *executor) observed(ctx context.Context, c *call.Call) *record.Observation {
+func observed(ctx context.Context, c *job) *record.Observation {
 	if c.Attack == nil {
 		return nil
 	}
-	x.loader.need(ctx, c, call.Needs{Observation: c.Attack.ID})
+	c.need(ctx, c.Call, call.Needs{Observation: c.Attack.ID})
 	o, err := c.Facts.Observation.Get()
 	switch {
 	case err == nil && o.Ok:

@@ -21,12 +21,8 @@ import (
 
 // recorder writes the audit log.
 type recorder struct {
-	cfg      *Config
+	*Config
 	refusals refusals
-}
-
-func newRecorder(cfg *Config) *recorder {
-	return &recorder{cfg: cfg}
 }
 
 // record writes an entry to the account's audit log and to its output. It goes on without Redis: the line still comes
@@ -38,9 +34,9 @@ func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	n, err := w.cfg.Store.Audit.Append(ctx, e)
+	n, err := w.Store.Audit.Append(ctx, e)
 	if err != nil {
-		w.cfg.Log.ErrorContext(ctx, "keep audit entry", "account", e.Account, "err", err)
+		w.Log.ErrorContext(ctx, "keep audit entry", "account", e.Account, "err", err)
 	}
 	e.N = n
 	w.print(e)
@@ -48,22 +44,22 @@ func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
 
 // print counts an entry and writes it to the log's output.
 func (w *recorder) print(e record.AuditEntry) {
-	w.cfg.Changes.WithLabelValues(w.verb(e), e.Outcome).Inc()
+	w.Changes.WithLabelValues(w.verb(e), e.Outcome).Inc()
 	line, err := json.Marshal(report.Print(e))
 	if err != nil {
-		w.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
+		w.Log.Error("write audit entry", "account", e.Account, "err", err)
 		return
 	}
 	// One Write a line: concurrent entries must not mix.
-	if _, err := w.cfg.AuditOut.Write(append(text.SanitizeJSON(line), '\n')); err != nil {
-		w.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
+	if _, err := w.AuditOut.Write(append(text.SanitizeJSON(line), '\n')); err != nil {
+		w.Log.Error("write audit entry", "account", e.Account, "err", err)
 	}
 }
 
 // recordRefusal puts what was refused or failed before anything was sent into the audit log, and gives the error back;
 // nil: nothing was. What a person is refused too often is only counted, and the error says so once: countRefusals
 // records that.
-func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) error {
+func (c *job) recordRefusal(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -92,18 +88,18 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	}
 	e.Line, e.Why = text.Cut(e.Line, maxRefusal), text.Cut(e.Why, maxRefusal)
 	if e.Outcome == "refused" {
-		if said, counted := w.refusals.count(c, e, err); counted {
+		if said, counted := c.refusals.count(c.Call, e, err); counted {
 			return said
 		}
 	}
-	w.record(ctx, e)
+	c.record(ctx, e)
 	return err
 }
 
 // verb is the verb of an entry, or "other": what people type at will is no label.
 func (w *recorder) verb(e record.AuditEntry) string {
 	name, _, _ := strings.Cut(e.Line, " ")
-	cmd, err := call.LookUp(w.cfg.Commands, name)
+	cmd, err := call.LookUp(w.Commands, name)
 	if err != nil {
 		return "other"
 	}
@@ -118,17 +114,17 @@ func (r *Runner) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			r.recorder.countRefusals(ctx, r.cfg.Clocks.Now().Add(refusalsFor))
+			r.countRefusals(ctx, r.Clocks.Now().Add(refusalsFor))
 			return ctx.Err()
 		case <-every.C:
-			r.recorder.countRefusals(ctx, r.cfg.Clocks.Now())
+			r.countRefusals(ctx, r.Clocks.Now())
 		}
 	}
 }
 
 // countRefusals records the counts that end until then, side by side: Redis may be away.
 func (w *recorder) countRefusals(ctx context.Context, until time.Time) {
-	now, more := w.cfg.Clocks.Now(), w.refusals.ended(until)
+	now, more := w.Clocks.Now(), w.refusals.ended(until)
 	sideBySide(slices.Collect(maps.Keys(more)), loadsAtOnce, func(account string) error {
 		w.record(ctx, record.AuditEntry{
 			Account: account, At: now, Actor: record.Actor{Name: "others", Via: record.ViaClock}, Outcome: "refused",
@@ -147,28 +143,28 @@ func stepsText(p call.Plan) (steps []string) {
 }
 
 // recordPlan audits a plan of which nothing was sent.
-func (w *recorder) recordPlan(ctx context.Context, c *call.Call, p call.Plan, outcome, why string) {
+func recordPlan(ctx context.Context, c *job, p call.Plan, outcome, why string) {
 	e := c.AuditEntry(outcome)
 	e.Why, e.After = why, stepsText(p)
-	w.record(ctx, e)
+	c.record(ctx, e)
 }
 
 // recordLost records what a call sent and could not store: the line on the output is all that is left of it.
-func (w *recorder) recordLost(ctx context.Context, c *job) {
+func recordLost(ctx context.Context, c *job) {
 	for _, ch := range c.lost {
-		w.record(ctx, change.AuditEntry(c.Call, ch))
+		c.record(ctx, change.AuditEntry(c.Call, ch))
 	}
 }
 
 // recordWrite audits what was written to the store.
-func (w *recorder) recordWrite(ctx context.Context, c *call.Call, res call.Result) {
+func recordWrite(ctx context.Context, c *job, res call.Result) {
 	after := []string{res.Lines[0].String()}
 	if attacks, ok := res.Data.([]string); ok && len(attacks) > 0 { // the answer names the first of them
 		after = append(after, strings.Join(attacks, " "))
 	}
 	e := c.AuditEntry(res.Outcome)
 	e.After = after
-	w.record(ctx, e)
+	c.record(ctx, e)
 }
 
 // changeEvents are the events of a change that was written down: one when it came to an end. Of a change that was
@@ -187,9 +183,9 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 
 // dueEvents are the events of a change that was checked: people are asked about its end, which is near, or it is
 // overdue, each end once; or what it deleted is still there.
-func dueEvents(l record.DueDecision, channel string) (events []record.Event) {
+func (c *job) dueEvents(l record.DueDecision) (events []record.Event) {
 	ch := l.Change
-	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
+	one := record.Event{Account: ch.Account, Channel: c.Account.Channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
 	if l.Asks {
 		one.ID, one.Kind = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), record.MitigationEnding
 		events = append(events, one)

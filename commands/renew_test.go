@@ -40,9 +40,6 @@ func (g *going) GoesOn(_, attack string) bool {
 	return slices.Contains(g.attacks, attack)
 }
 
-// Changed implements commands.Watch.
-func (*going) Changed(string) {}
-
 func (g *going) set(trying, attacks []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,7 +48,9 @@ func (g *going) set(trying, attacks []string) {
 
 // renewing prolongs for so long what is still trying.
 func renewing(g *going, most time.Duration) func(*commands.Config) {
-	return func(c *commands.Config) { c.Watch, c.Accounts[0].Policy.RenewWhileActive = g, most }
+	return func(c *commands.Config) {
+		c.StillTrying, c.GoesOn, c.Accounts[0].Policy.RenewWhileActive = g.StillTrying, g.GoesOn, most
+	}
 }
 
 func isAsked(l record.DueDecision) bool { return l.Asks }

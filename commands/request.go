@@ -36,14 +36,14 @@ func onlyRenews(c *call.Call, plans []call.Plan) bool {
 
 // askApproval stores an approval request for the plans. Nothing is sent. One for the same effect that waits already
 // stands for it.
-func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
+func askApproval(ctx context.Context, c *job, plans []call.Plan) (res call.Result, err error) {
 	if c.Actor.Via == record.ViaClock {
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Needs), ": that needs approval, which wafbot doesn't ask for by itself")}
+		return res, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Needs), ": that needs approval, which wafbot doesn't ask for by itself")}
 	}
 	q := approval.NewRequest(c.Call, plans)
-	all, err := r.loader.approvals(ctx, c)
+	all, err := c.approvals(ctx)
 	if err != nil {
-		return call.Result{}, refusal.Away(err)
+		return res, refusal.Away(err)
 	}
 	if i := slices.IndexFunc(all, func(have record.ApprovalRequest) bool {
 		return have.ID == q.ID || have.Waits(c.Now) && call.Effect(have.Line) == call.Effect(q.Line) && have.Does == q.Does
@@ -55,21 +55,21 @@ func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (ca
 	for _, p := range plans {
 		entry.After = append(entry.After, stepsText(p)...)
 	}
-	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
-		return call.Result{}, refusal.Away(err)
+	if err := saveRequest(ctx, c, &entry, &q); err != nil {
+		return res, refusal.Away(err)
 	}
 	return requestResult(waiting, q, approval.WaitingLines(c.Call, q)...), nil
 }
 
 // approvals are the account's approval requests, read once for each draft.
-func (l *loader) approvals(ctx context.Context, c *job) ([]record.ApprovalRequest, error) {
-	l.need(ctx, c.Call, call.Needs{Approvals: true})
+func (c *job) approvals(ctx context.Context) ([]record.ApprovalRequest, error) {
+	c.need(ctx, c.Call, call.Needs{Approvals: true})
 	return c.Facts.Approvals.Get()
 }
 
 // askedBefore is the answer to a delivery that came before, and was stored as a request.
-func (l *loader) askedBefore(ctx context.Context, c *job) (res call.Result, ok bool) {
-	all, err := l.approvals(ctx, c)
+func (c *job) askedBefore(ctx context.Context) (res call.Result, ok bool) {
+	all, err := c.approvals(ctx)
 	if err != nil {
 		return call.Result{}, false
 	}
@@ -86,17 +86,17 @@ func requestResult(outcome string, q record.ApprovalRequest, lines ...text.Text)
 }
 
 // saveDecision stores what the actor decided about a request.
-func (r *Runner) saveDecision(ctx context.Context, c *job, q *record.ApprovalRequest, as record.RequestState, why string) error {
+func saveDecision(ctx context.Context, c *job, q *record.ApprovalRequest, as record.RequestState, why string) error {
 	approval.Decide(c.Call, q, as, why)
 	entry := approval.AuditEntry(c.Call, *q, string(as))
-	if err := r.saveRequest(ctx, c, &entry, q); err != nil {
+	if err := saveRequest(ctx, c, &entry, q); err != nil {
 		return refusal.Away(err)
 	}
 	return nil
 }
 
 // saveRequest outlives the caller: what was decided must be stored.
-func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEntry, q *record.ApprovalRequest) error {
+func saveRequest(ctx context.Context, c *job, entry *record.AuditEntry, q *record.ApprovalRequest) error {
 	ctx, cancel := outlive(ctx)
 	defer cancel()
 	q.Revision++
@@ -109,36 +109,36 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 	}
 	if entry != nil {
 		entry.N = n
-		r.recorder.print(*entry)
+		c.print(*entry)
 	}
-	r.cfg.Notifier.Notify(q.Account, []record.Event{event})
+	c.Notifier.Notify(q.Account, []record.Event{event})
 	return nil
 }
 
 // decide settles a request.
-func (r *Runner) decide(ctx context.Context, c *job) (call.Result, error) {
-	r.loader.load(ctx, c.Call, whileCallLasts, c.Cmd.Needs)
+func decide(ctx context.Context, c *job) (res call.Result, err error) {
+	c.load(ctx, c.Call, whileCallLasts, c.Cmd.Needs)
 	d, err := c.Cmd.Decide(c.Call)
 	switch {
 	case err != nil || c.Ask:
-		return call.Result{}, err // when it is carried out it is planned again, and refused if its premise changed
+		return res, err // when it is carried out it is planned again, and refused if its premise changed
 	case d.As == record.RequestRejected:
-		return r.reject(ctx, c, d)
+		return reject(ctx, c, d)
 	}
-	asked, err := r.asAsker(c, d.Request, d.Line)
+	asked, err := asAsker(c, d.Request, d.Line)
 	switch {
 	case err != nil:
-		return call.Result{}, err
+		return res, err
 	case d.Begun:
-		return r.resumeRequest(ctx, c, d, asked)
+		return resumeRequest(ctx, c, d, asked)
 	}
-	return r.carryOutRequest(ctx, c, d, asked)
+	return carryOutRequest(ctx, c, d, asked)
 }
 
 // reject writes down that a request is rejected.
-func (r *Runner) reject(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
+func reject(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
 	if !d.Begun {
-		if err := r.saveDecision(ctx, c, &d.Request, d.As, d.Why); err != nil {
+		if err := saveDecision(ctx, c, &d.Request, d.As, d.Why); err != nil {
 			return call.Result{}, err
 		}
 	}
@@ -146,17 +146,17 @@ func (r *Runner) reject(ctx context.Context, c *job, d call.Decision) (call.Resu
 }
 
 // closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
-func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequest, why text.Text) (call.Result, error) {
-	if err := r.saveDecision(ctx, c, &q, record.RequestClosed, why.String()); err != nil {
-		return call.Result{}, err
+func closeRequest(ctx context.Context, c *job, q record.ApprovalRequest, why text.Text) (res call.Result, err error) {
+	if err := saveDecision(ctx, c, &q, record.RequestClosed, why.String()); err != nil {
+		return res, err
 	}
-	return call.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.New("what was asked for is no longer what it was: ", why,
+	return res, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.New("what was asked for is no longer what it was: ", why,
 		". The request is closed; ", text.Field(q.Asker.Name), " can ask again")}
 }
 
 // asAsker is a request's line as its asker's call. It works on what was loaded for the decision.
-func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
-	asked, err := r.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.At, Account: q.Account, Anyway: true, Begun: c.Begun, Within: c.RequestID()})
+func asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
+	asked, err := c.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.At, Account: q.Account, Anyway: true, Begun: c.Begun, Within: c.RequestID()})
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +169,8 @@ func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*j
 }
 
 // planRequest plans a request's line again. One of approval.Close says why the request can't be carried out any more.
-func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
-	asked.RightsOn = r.loader.rights(ctx, q.Asker, asked.Accounts)
+func planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
+	asked.RightsOn = c.rights(ctx, q.Asker, asked.Accounts)
 	asked.On(asked.Account)
 	needs := max(asked.Cmd.Role, q.Premise.Role) // an approver may need more
 	if asked.Unsure || asked.Role < needs && asked.Could >= needs {
@@ -179,15 +179,15 @@ func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalReque
 	if asked.Role < needs {
 		return nil, approval.Close(text.New(text.Field(q.Asker.Name), " may not do that any more"))
 	}
-	err = r.findAttack(ctx, asked)
+	err = findAttack(ctx, asked)
 	if err == nil {
 		err = checkArguments(asked)
 	}
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.FromService(err))
 	}
-	plans, err = r.loader.planOn(ctx, asked.Call)
-	r.executor.noteUnplanned(ctx, asked, err)
+	plans, err = asked.planOn(ctx)
+	noteUnplanned(ctx, asked, err)
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))
 	}
@@ -195,52 +195,52 @@ func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalReque
 }
 
 // carryOutRequest carries a request out as its asker's: planned again, stored as decided, and carried out.
-func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision, asked *job) (call.Result, error) {
+func carryOutRequest(ctx context.Context, c *job, d call.Decision, asked *job) (res call.Result, err error) {
 	q := d.Request
-	plans, err := r.planRequest(ctx, c, q, asked)
+	plans, err := planRequest(ctx, c, q, asked)
 	why, closed := approval.Closes(err)
-	switch begun, whole := asked.begun(); {
+	switch begun, whole := asked.begun(c.Account.Name, c.Changes); {
 	case closed && len(begun) > 0: // it was cut short in the middle: the rest is not done
-		res, err := r.executor.resumeAll(ctx, asked, begun, whole)
-		return r.settleRequest(ctx, c, q, asked, res, err)
+		res, err := asked.resumeAll(ctx, begun, whole)
+		return settleRequest(ctx, c, q, asked, res, err)
 	case closed:
-		return r.closeRequest(ctx, c, q, why)
+		return closeRequest(ctx, c, q, why)
 	case err != nil:
-		return call.Result{}, err
+		return res, err
 	}
 	if q.State != d.As {
 		if d.As == record.RequestOverridden {
 			q.Does = approval.DoesText(plans) // for a shorter time than what was asked for
 		}
-		if err := r.saveDecision(ctx, c, &q, d.As, d.Why); err != nil {
-			return call.Result{}, err
+		if err := saveDecision(ctx, c, &q, d.As, d.Why); err != nil {
+			return res, err
 		}
 	}
 	asked.Granted = &q
-	res, err := r.executor.carryOutPlans(ctx, asked, plans)
-	return r.settleRequest(ctx, c, q, asked, res, err)
+	res, err = asked.carryOutPlans(ctx, plans)
+	return settleRequest(ctx, c, q, asked, res, err)
 }
 
 // resumeRequest goes on with what was decided before, and was cut short.
-func (r *Runner) resumeRequest(ctx context.Context, c *job, d call.Decision, asked *job) (call.Result, error) {
+func resumeRequest(ctx context.Context, c *job, d call.Decision, asked *job) (call.Result, error) {
 	q := d.Request
-	begun, whole := asked.begun()
+	begun, whole := asked.begun(c.Account.Name, c.Changes)
 	switch late := approval.Late(c.Call); {
 	case q.Outcome != "":
 		res := requestResult(q.Outcome, q, words.Approval(q, c.Now))
 		res.Changes = begun
 		return res, nil
 	case whole || late && len(begun) > 0:
-		res, err := r.executor.resumeAll(ctx, asked, begun, whole)
-		return r.settleRequest(ctx, c, q, asked, res, err)
+		res, err := asked.resumeAll(ctx, begun, whole)
+		return settleRequest(ctx, c, q, asked, res, err)
 	case late:
-		return r.closeRequest(ctx, c, q, text.New("it could not be carried out in time"))
+		return closeRequest(ctx, c, q, text.New("it could not be carried out in time"))
 	}
-	return r.carryOutRequest(ctx, c, call.Decision{Request: q, As: q.State}, asked)
+	return carryOutRequest(ctx, c, call.Decision{Request: q, As: q.State}, asked)
 }
 
 // settleRequest writes down what came of a decided request, unless another who decided it at the same time did so.
-func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, res call.Result, err error) (call.Result, error) {
+func settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, res call.Result, err error) (call.Result, error) {
 	c.lost = append(c.lost, asked.lost...)
 	switch {
 	case refusal.PlansAgain(err), errors.Is(err, refusal.ErrAway):
@@ -251,8 +251,8 @@ func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalReq
 	default:
 		q.Outcome = res.Outcome
 	}
-	failed := r.executor.store(ctx, c, "", func() error {
-		all, err := r.loader.approvals(ctx, c)
+	failed := c.store(ctx, "", func() error {
+		all, err := c.approvals(ctx)
 		if err != nil {
 			return err
 		}
@@ -260,10 +260,10 @@ func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalReq
 			q = all[i]
 			return nil
 		}
-		return r.saveRequest(ctx, c, nil, &q)
+		return saveRequest(ctx, c, nil, &q)
 	})
 	if failed != nil { // it is checked again in a while
-		r.cfg.Log.ErrorContext(ctx, "write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
+		c.Log.ErrorContext(ctx, "write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
 	}
 	res.Lines = append([]text.Text{words.Approval(q, c.Now)}, res.Lines...)
 	res.Data = q

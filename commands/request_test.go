@@ -618,6 +618,7 @@ func TestARequestOfAnotherAccount(t *testing.T) {
 		other := *c.Accounts[0]
 		other.Name = "globex"
 		c.Accounts = append(c.Accounts, &other)
+		c.Services["globex"] = c.Services["acme"]
 	})
 	w.refuses(bob, "approve r7k2m9xw4 account=globex", refusal.ErrUsage, "Unknown request: r7k2m9xw4, on globex. One of another account? Add account= with one of: acme, globex")
 }

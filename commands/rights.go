@@ -17,8 +17,8 @@ import (
 
 // authorise checks the person who asks, on every path, against the roles that the person has now. An account on which
 // the person may not even read doesn't exist for the person: from here on the call holds the others alone.
-func (r *Runner) authorise(ctx context.Context, c *job) error {
-	could := c.see(r.cfg.Accounts, r.loader.rights(ctx, c.Actor, r.cfg.Accounts))
+func authorise(ctx context.Context, c *job) error {
+	could := c.see(c.Accounts, c.rights(ctx, c.Actor, c.Accounts))
 	addressed := c.Account
 	if c.Account = accountFor(c, addressed); c.Account != nil {
 		c.On(c.Account)
@@ -28,11 +28,11 @@ func (r *Runner) authorise(ctx context.Context, c *job) error {
 	switch {
 	case len(c.Accounts) == 0:
 		c.Account = addressed                                      // whose log has the refusal
-		if here := r.accounts[c.Invocation.Account]; here != nil { // who may act is no secret in the account's own channel
+		if here := c.accounts[c.Invocation.Account]; here != nil { // who may act is no secret in the account's own channel
 			c.InScope = []*config.Account{here}
 		}
 	case c.named() != "":
-		return r.recorder.refuseHidden(ctx, c, addressed)
+		return refuseHidden(ctx, c, addressed)
 	}
 	return requireRights(c)
 }
@@ -43,7 +43,7 @@ func (r *Runner) May(ctx context.Context, inv call.Invocation) error {
 	if err != nil {
 		return err
 	}
-	return r.recorder.recordRefusal(ctx, c.Call, r.authorise(ctx, c))
+	return c.recordRefusal(ctx, authorise(ctx, c))
 }
 
 // Refuses reports whether a line is surely refused for who asks it, on any account. Where Slack doesn't say who that
@@ -53,14 +53,14 @@ func (r *Runner) Refuses(ctx context.Context, inv call.Invocation) bool {
 	if err != nil {
 		return false
 	}
-	could := c.see(r.cfg.Accounts, r.loader.rights(ctx, c.Actor, r.cfg.Accounts))
+	could := c.see(r.Accounts, r.rights(ctx, c.Actor, r.Accounts))
 	return !c.Unsure && could == record.NoRole && !slices.ContainsFunc(c.Accounts, func(a *config.Account) bool { return c.RightsOn[a.Name].Role >= c.Cmd.Role })
 }
 
 // Permitted reports of each line whether a person may fill in its form and run it, on the account that the lines are
 // about, and says what is left out and whom to ask; nil: nothing is. Nothing is run or recorded.
 func (r *Runner) Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool, left text.Text) {
-	c := &call.Call{Invocation: inv, RightsOn: r.loader.rights(ctx, inv.Actor, []*config.Account{r.accounts[account]})}
+	c := &call.Call{Invocation: inv, RightsOn: r.rights(ctx, inv.Actor, []*config.Account{r.accounts[account]})}
 	c.On(r.accounts[account])
 	missing := record.Admin
 	for _, l := range lines {
@@ -123,7 +123,7 @@ func accountFor(c *job, addressed *config.Account) *config.Account {
 
 // refuseHidden refuses a line that names an account which isn't there, or doesn't exist for the person, in the same
 // words. The latter's audit log says who tried.
-func (w *recorder) refuseHidden(ctx context.Context, c *job, hidden *config.Account) error {
+func refuseHidden(ctx context.Context, c *job, hidden *config.Account) error {
 	var names []string
 	for _, a := range c.Accounts {
 		names = append(names, a.Name)
@@ -133,7 +133,7 @@ func (w *recorder) refuseHidden(ctx context.Context, c *job, hidden *config.Acco
 		said.Kind, said.Text = refusal.ErrDenied, text.New("Slack doesn't say just now whether a user group lets you see an account ", refusal.Typed(c.named()), ". Try again in a moment")
 	}
 	if c.Account = hidden; hidden != nil {
-		_ = w.recordRefusal(ctx, c.Call, refusal.Denied(text.New("no role on this account")))
+		_ = c.recordRefusal(ctx, refusal.Denied(text.New("no role on this account")))
 	}
 	return said
 }
@@ -172,7 +172,7 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*config.Acco
 			return role
 		})
 	}
-	name, workspace, full, err := l.cfg.Members.Member(ctx, who.Team, who.ID)
+	name, workspace, full, err := l.Members.Member(ctx, who.Team, who.ID)
 	who.Name, who.Team = text.Cut(cmp.Or(name, who.Name), maxName), cmp.Or(workspace, who.Team)
 	switch {
 	case full || err != nil:
@@ -195,7 +195,7 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*config.Acco
 		l.addGroupRoles(ctx, who.ID, on, all)
 	}
 	if err != nil {
-		l.cfg.Log.DebugContext(ctx, "look up member", "user", who.ID, "err", err) // the Slack client logs it once a minute
+		l.Log.DebugContext(ctx, "look up member", "user", who.ID, "err", err) // the Slack client logs it once a minute
 		for name, s := range all {
 			s.Role, s.Was, s.Unsure = min(s.Role, record.Viewer), min(s.Was, record.Viewer), true
 			all[name] = s
@@ -218,9 +218,9 @@ func (l *loader) addGroupRoles(ctx context.Context, user string, on []*config.Ac
 		return
 	}
 	slices.Sort(ask)
-	in, err := l.cfg.Members.Groups(ctx, user, slices.Compact(ask))
+	in, err := l.Members.Groups(ctx, user, slices.Compact(ask))
 	if err != nil {
-		l.cfg.Log.DebugContext(ctx, "look up user groups", "user", user, "err", err) // the Slack client logs it once
+		l.Log.DebugContext(ctx, "look up user groups", "user", user, "err", err) // the Slack client logs it once
 	}
 	for _, a := range on {
 		s := all[a.Name]

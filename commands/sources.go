@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"iter"
-	"net/netip"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -51,26 +50,12 @@ type Clocks interface {
 func (cfg *Config) now(account string) time.Time { return cfg.Clocks.ServiceNow(account) }
 
 // tellTime sets what time it is for a call, on each account that it is about, and when it was asked, by the clock of
-// its account's service; now is by the clock that the replicas share.
-func (cfg *Config) tellTime(c *call.Call, now time.Time) {
+// its account's service. It returns the time by the clock that the replicas share.
+func (cfg *Config) tellTime(c *call.Call) (now time.Time) {
+	now = cfg.Clocks.Now()
 	c.Now, c.Asked, c.Times = now, c.At, map[string]time.Time{}
-	if c.Account != nil {
-		cfg.tellTimeOn(c, c.Account, now)
-	}
 	cfg.correctTime(c, now)
-}
-
-// tellTimeOn sets what time it is for a call on an account.
-func (cfg *Config) tellTimeOn(c *call.Call, a *config.Account, now time.Time) {
-	at := cfg.onService(a.Name, now)
-	c.Times[a.Name] = at
-	if c.Account != a {
-		return
-	}
-	c.Now = at
-	if !c.At.IsZero() {
-		c.Asked = at.Add(-now.Sub(c.At))
-	}
+	return now
 }
 
 // clockSet is more than a service's clock becomes known better by one answer: it counts in seconds.
@@ -79,10 +64,20 @@ const clockSet = 2 * time.Second
 // correctTime tells the same time again on accounts whose clock was not told yet, or was set since by a call to the
 // service, and reports whether there are any. Else it stays as it is: what is read may be named by it.
 func (cfg *Config) correctTime(c *call.Call, now time.Time) (corrected bool) {
-	for _, a := range c.InScope {
-		if cfg.onService(a.Name, now).Sub(c.Times[a.Name]).Abs() > clockSet {
-			cfg.tellTimeOn(c, a, now)
-			corrected = true
+	for _, a := range append([]*config.Account{c.Account}, c.InScope...) {
+		if a == nil {
+			continue
+		}
+		at := cfg.onService(a.Name, now)
+		if at.Sub(c.Times[a.Name]).Abs() <= clockSet {
+			continue
+		}
+		c.Times[a.Name], corrected = at, true
+		if a == c.Account {
+			c.Now = at
+			if !c.At.IsZero() {
+				c.Asked = at.Add(c.At.Sub(now))
+			}
 		}
 	}
 	return corrected
@@ -92,16 +87,6 @@ func (cfg *Config) correctTime(c *call.Call, now time.Time) (corrected bool) {
 // known now.
 func (cfg *Config) onService(account string, at time.Time) time.Time {
 	return cfg.now(account).Add(-cfg.Clocks.Now().Sub(at))
-}
-
-// Watch says what goes on, as the replica sees it that owns the account: elsewhere nothing is known.
-type Watch interface {
-	// StillTrying reports whether one of these denied addresses still tries.
-	StillTrying(account string, addresses []netip.Addr) bool
-	// GoesOn reports whether an attack goes on; its id is as record.AttackID makes it.
-	GoesOn(account, attack string) bool
-	// Changed says that an account was changed, so that what was read of it is read again.
-	Changed(account string)
 }
 
 // Members knows the people of the Slack workspace.
@@ -123,12 +108,3 @@ type Notifier interface {
 	// Redraw says that cards are stale because a person acted.
 	Redraw(account string)
 }
-
-// absent stands for what the configuration leaves out: it knows nothing of what goes on, and notifies no one.
-type absent struct{}
-
-func (absent) StillTrying(string, []netip.Addr) bool { return false }
-func (absent) GoesOn(string, string) bool            { return false }
-func (absent) Changed(string)                        {}
-func (absent) Notify(string, []record.Event)         {}
-func (absent) Redraw(string)                         {}

@@ -19,22 +19,22 @@ import (
 
 // carryOutSteps carries out what is left of a change, under its claim. Every step is stored before it is sent, and all
 // of them at the end, so that after a crash it is verified before it is sent again.
-func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, fresh bool) (record.Change, error) {
+func (c *job) carryOutSteps(ctx context.Context, ch record.Change, fresh bool) (record.Change, error) {
 	ch.Fault = "" // of an attempt before: no event while it is resumed
 	if i := record.IndexChange(c.Changes, ch.Undoes); i >= 0 {
 		ch.Late = c.Changes[i].Late // it may have become late since the undo was begun
 	}
-	fault := x.doSteps(ctx, c, &ch, fresh)
+	fault := c.doSteps(ctx, &ch, fresh)
 	sent := slices.ContainsFunc(ch.Steps, wasSent)
 	if errors.Is(fault, refusal.ErrAway) && !sent {
 		return ch, fault
 	}
-	x.settle(ctx, c, &ch, fault)
-	x.noteRefused(ctx, c, fault, ch.Refused())
-	x.noteRulesLocked(ctx, c, ch, fault)
-	x.acknowledgeByActing(ctx, c, ch) // before the change is kept: a redelivery finishes both
+	c.settle(ctx, &ch, fault)
+	noteRefused(ctx, c, fault, ch.Refused())
+	noteRulesLocked(ctx, c, ch, fault)
+	c.acknowledgeByActing(ctx, ch) // before the change is kept: a redelivery finishes both
 	ch.CheckAt = change.CheckAt(ch)
-	err := x.saveOutcome(ctx, c, ch)
+	err := c.saveOutcome(ctx, ch)
 	switch {
 	case errors.Is(err, store.ErrLost):
 		if sent { // else it is planned again: another may have done it meanwhile
@@ -46,13 +46,13 @@ func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, 
 	case fault != nil:
 		return ch, change.NotDone(ch, fault)
 	}
-	x.noteGranted(ctx, c, ch)
+	noteGranted(ctx, c, ch)
 	return ch, nil
 }
 
 // doSteps does the steps that aren't done yet, until some fail. The first of a fresh change are stored as sent, and not
 // sent yet.
-func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change, fresh bool) error {
+func (c *job) doSteps(ctx context.Context, ch *record.Change, fresh bool) error {
 	c.old = tooOld(*ch, c.Now)
 	if sent := slices.ContainsFunc(ch.Steps, wasSent); !sent && c.old {
 		return notDoneInTime(*ch)
@@ -63,11 +63,11 @@ func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change, fresh
 			i++
 			continue
 		}
-		steps, do := together(ch.Steps[i:]), x.doStep
+		steps, do := together(ch.Steps[i:]), c.doStep
 		if fresh {
-			do, fresh = x.sendSteps, false
+			do, fresh = c.sendSteps, false
 		}
-		if err := do(ctx, c, ch, steps); err != nil {
+		if err := do(ctx, ch, steps); err != nil {
 			return err
 		}
 		i += len(steps)
@@ -103,13 +103,13 @@ func overwritten(all []record.Step, s record.Step) bool {
 }
 
 // settle writes the outcome into the change. One of unknown outcome stays begun, so that it is verified when it is met.
-func (x *executor) settle(ctx context.Context, c *job, ch *record.Change, fault error) {
+func (c *job) settle(ctx context.Context, ch *record.Change, fault error) {
 	if fault == nil {
 		ch.State, ch.Fault = record.StateDone, ""
 		return
 	}
 	text, _ := call.ForPeople(c.Invocation, refusal.FromService(fault))
-	x.cfg.Log.ErrorContext(ctx, "carry out change", "account", ch.Account, "change", ch.ID, "err", fault)
+	c.Log.ErrorContext(ctx, "carry out change", "account", ch.Account, "change", ch.ID, "err", fault)
 	ch.Fault = text.String()
 	switch {
 	case errors.Is(fault, change.ErrOutcomeUnknown):
@@ -123,13 +123,13 @@ func (x *executor) settle(ctx context.Context, c *job, ch *record.Change, fault 
 
 // acknowledgeByActing makes the person who changed something for an attack its owner, if it has none. That it can't be
 // stored fails no change.
-func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Change) {
+func (c *job) acknowledgeByActing(ctx context.Context, ch record.Change) {
 	if ch.State != record.StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == record.ViaClock {
 		return
 	}
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	err := x.store(ctx, c, ch.AttackID, func() error {
+	err := c.store(ctx, ch.AttackID, func() error {
 		k := c.basis.Triage
 		if k.Owner != nil {
 			return nil
@@ -142,14 +142,14 @@ func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Ch
 		return err
 	})
 	if err != nil {
-		x.cfg.Log.ErrorContext(ctx, "acknowledge by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)
+		c.Log.ErrorContext(ctx, "acknowledge by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)
 	}
 }
 
 // saveOutcome saves a finished change together with those that it undoes or prolongs and its audit entry, all in one
 // step: it must not be found half written. An entry that can't be saved with it is recorded alone, unless somebody else
 // may have the claim by now.
-func (x *executor) saveOutcome(ctx context.Context, c *job, ch record.Change) error {
+func (c *job) saveOutcome(ctx context.Context, ch record.Change) error {
 	all, entry := []record.Change{ch}, change.AuditEntry(c.Call, ch)
 	if ch.State == record.StateDone {
 		all = append(all, change.Affected(c.Call, ch)...)
@@ -158,22 +158,22 @@ func (x *executor) saveOutcome(ctx context.Context, c *job, ch record.Change) er
 	n, err := c.save(ctx, &entry, events, all...)
 	switch {
 	case err == nil:
-		x.changed(c.Account.Name, events, all)
+		c.changed(c.Account.Name, events, all)
 		entry.N = n
-		x.recorder.print(entry)
+		c.print(entry)
 	case !errors.Is(err, store.ErrLost):
-		x.recorder.record(ctx, entry)
+		c.record(ctx, entry)
 	}
 	return err
 }
 
 // changed has this replica, if it owns the account, show at once what came of changes.
 func (x *executor) changed(account string, events []record.Event, all []record.Change) {
-	x.cfg.Watch.Changed(account)
+	x.Changed(account)
 	if slices.ContainsFunc(all, func(ch record.Change) bool { return ch.AttackID != "" }) {
-		x.cfg.Notifier.Redraw(account)
+		x.Notifier.Redraw(account)
 	}
-	x.cfg.Notifier.Notify(account, events)
+	x.Notifier.Notify(account, events)
 }
 
 // save outlives the request: what was sent must be written down even when the caller has gone.
@@ -185,18 +185,18 @@ func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []recor
 
 // doStep does one step, or several at the same time: it writes them down, then sends them. Those that were perhaps sent
 // before are verified first.
-func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
+func (c *job) doStep(ctx context.Context, ch *record.Change, steps []record.Step) error {
 	if steps[0].Sent {
-		return x.verifySteps(ctx, c, ch, steps)
+		return c.verifySteps(ctx, ch, steps)
 	}
-	if err := x.markSent(ctx, c, steps); err != nil {
+	if err := c.markSent(ctx, steps); err != nil {
 		return err
 	}
 	if _, err := c.claim.SaveChanges(ctx, nil, nil, change.Scheduled(*ch)...); err != nil {
 		markUnsent(steps)
 		return refusal.Away(err)
 	}
-	return x.sendSteps(ctx, c, ch, steps)
+	return c.sendSteps(ctx, ch, steps)
 }
 
 // sendsAtOnce is how many requests of a change are on their way at the same time.
@@ -204,7 +204,7 @@ const sendsAtOnce = 8
 
 // sendSteps sends steps that go together, unless changes were switched off until now. That one fails keeps no other
 // from being sent.
-func (x *executor) sendSteps(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
+func (c *job) sendSteps(ctx context.Context, ch *record.Change, steps []record.Step) error {
 	if err := c.switchedOff(); err != nil {
 		markUnsent(steps)
 		return err
@@ -214,19 +214,19 @@ func (x *executor) sendSteps(ctx context.Context, c *job, ch *record.Change, ste
 		requests = slices.Collect(slices.Chunk(steps, 1))
 	}
 	return worst(sideBySide(requests, sendsAtOnce, func(steps []record.Step) error {
-		err := x.cfg.send(ctx, c.Account.Name, steps)
+		err := c.send(ctx, c.Account.Name, steps)
 		if !errors.Is(err, change.ErrOutcomeUnknown) {
-			return x.done(c, err, steps)
+			return c.done(err, steps)
 		}
-		x.cfg.Log.WarnContext(ctx, "outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
-		return x.verifySteps(ctx, c, ch, steps)
+		c.Log.WarnContext(ctx, "outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
+		return c.verifySteps(ctx, ch, steps)
 	}))
 }
 
 // verifySteps verifies each of some steps that were perhaps sent. That one failed says nothing about the others.
-func (x *executor) verifySteps(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
+func (c *job) verifySteps(ctx context.Context, ch *record.Change, steps []record.Step) error {
 	return worst(sideBySide(slices.Collect(slices.Chunk(steps, 1)), sendsAtOnce, func(one []record.Step) error {
-		return x.done(c, x.verifyOrResend(ctx, c, ch, &one[0]), one)
+		return c.done(c.verifyOrResend(ctx, ch, &one[0]), one)
 	}))
 }
 
@@ -243,21 +243,21 @@ func worst(faults []error) error {
 const knownFor = time.Second
 
 // markSent notes that steps are about to be sent, and which rules were equal before.
-func (x *executor) markSent(ctx context.Context, c *job, steps []record.Step) error {
+func (c *job) markSent(ctx context.Context, steps []record.Step) error {
 	for i := range steps {
 		s := &steps[i]
 		if s.Kind == record.CreateRule {
-			if x.cfg.now(c.Account.Name).Sub(c.Facts.Rules.At) > knownFor {
+			if c.now(c.Account.Name).Sub(c.Facts.Rules.At) > knownFor {
 				c.Facts.Rules = call.Listing[apiclient.Rule]{}
 			}
-			x.loader.need(ctx, c.Call, call.Needs{Rules: call.AllRules})
+			c.need(ctx, c.Call, call.Needs{Rules: call.AllRules})
 			before, err := c.Facts.Rules.Get()
 			if err != nil {
 				return err
 			}
 			s.Equal = efficacy.EqualRules(before, *s.Rule)
 		}
-		s.Sent, s.SentAt = true, x.cfg.now(c.Account.Name)
+		s.Sent, s.SentAt = true, c.now(c.Account.Name)
 	}
 	return nil
 }
@@ -270,10 +270,10 @@ func markUnsent(steps []record.Step) {
 }
 
 // done notes that steps were done, unless they failed.
-func (x *executor) done(c *job, err error, steps []record.Step) error {
+func (c *job) done(err error, steps []record.Step) error {
 	for i := range steps {
 		if err == nil {
-			steps[i].Done, steps[i].SentAt = true, x.cfg.now(c.Account.Name)
+			steps[i].Done, steps[i].SentAt = true, c.now(c.Account.Name)
 		}
 	}
 	return err

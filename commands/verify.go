@@ -30,8 +30,7 @@ const (
 
 // doubt is a step of unknown outcome while it is verified.
 type doubt struct {
-	*executor
-	job     *job
+	*job
 	change  *record.Change
 	step    *record.Step
 	refused error // of a later try: the first may have been carried out all the same
@@ -39,18 +38,18 @@ type doubt struct {
 
 // verifyOrResend finds out what became of a step of unknown outcome: it looks until the step shows, and sends it again
 // where that does no more than the first time. It fails with change.ErrOutcomeUnknown where that does not tell either.
-func (x *executor) verifyOrResend(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
-	began, d := x.cfg.now(ch.Account), &doubt{executor: x, job: c, change: ch, step: step}
+func (c *job) verifyOrResend(ctx context.Context, ch *record.Change, step *record.Step) error {
+	began, d := c.now(ch.Account), &doubt{job: c, change: ch, step: step}
 	step.SentAt = cmp.Or(step.SentAt, began)
 	for try := 0; ; try++ {
 		known, err := d.settle(ctx)
 		switch {
 		case known:
 			return err
-		case x.cfg.now(ch.Account).Sub(began) > verifyFor:
+		case c.now(ch.Account).Sub(began) > verifyFor:
 			return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 		}
-		if ended := x.cfg.Sleep(ctx, delay.Backoff(try, firstPause, longestWait)); ended != nil {
+		if ended := c.Sleep(ctx, delay.Backoff(try, firstPause, longestWait)); ended != nil {
 			return fmt.Errorf("%w: %w: %w", change.ErrOutcomeUnknown, ended, err)
 		}
 	}
@@ -62,9 +61,9 @@ var errNotListed = errors.New("it is not listed yet")
 // settle verifies the step once, and sends it again if it may. known: nothing more is to be learnt.
 func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	found, before, err := d.verify(ctx)
-	age := d.cfg.now(d.change.Account).Sub(d.step.SentAt)
+	age := d.now(d.change.Account).Sub(d.step.SentAt)
 	gone := age >= efficacy.ListedWithin && apiclient.KindOf(d.refused) != apiclient.Exists
-	stopped := d.job.stopped(*d.change)
+	stopped := d.stopped(*d.change)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("read back: %w", err)
@@ -82,7 +81,7 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	case d.step.Kind == record.CreateRule:
 		return true, d.createAgain(ctx)
 	}
-	err = d.send(ctx)
+	err = d.sendAgain(ctx)
 	switch kind := apiclient.KindOf(err); {
 	case err == nil:
 		return true, nil
@@ -118,10 +117,10 @@ func notDoneInTime(ch record.Change) error {
 	return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.Duration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
 }
 
-// send makes the step's call once more.
-func (d *doubt) send(ctx context.Context) error {
+// sendAgain makes the step's call once more.
+func (d *doubt) sendAgain(ctx context.Context) error {
 	one := []record.Step{*d.step}
-	err := d.cfg.send(ctx, d.change.Account, one)
+	err := d.send(ctx, d.change.Account, one)
 	*d.step = one[0]
 	return err
 }
@@ -144,8 +143,8 @@ func (d *doubt) verify(ctx context.Context) (found, before bool, err error) {
 // look reads a listing again, with what wafbot did lately.
 func (d *doubt) look(ctx context.Context, n call.Needs) *call.Facts {
 	c := &call.Call{}
-	c.On(d.loader.accounts[d.change.Account])
-	d.loader.need(ctx, c, n)
+	c.On(d.accounts[d.change.Account])
+	d.need(ctx, c, n)
 	return c.Facts
 }
 
@@ -157,17 +156,17 @@ func (d *doubt) rules(ctx context.Context) ([]apiclient.Rule, error) {
 // createAgain creates a rule once more that did not show, and deletes one of two if it was made twice: the first may
 // have been on its way all the time. One that shows later still is deleted when the change is undone.
 func (d *doubt) createAgain(ctx context.Context) error {
-	d.step.Again, d.step.SentAt = true, d.cfg.now(d.change.Account)
-	if _, err := d.job.save(ctx, nil, nil, *d.change); err != nil {
+	d.step.Again, d.step.SentAt = true, d.now(d.change.Account)
+	if _, err := d.save(ctx, nil, nil, *d.change); err != nil {
 		return err
 	}
-	if err := d.send(ctx); err != nil {
+	if err := d.sendAgain(ctx); err != nil {
 		return err
 	}
-	_ = d.cfg.Sleep(ctx, efficacy.ListedWithin) // after a stop the look fails by itself
+	_ = d.Sleep(ctx, efficacy.ListedWithin) // after a stop the look fails by itself
 	rules, err := d.rules(ctx)
 	if err != nil { // the undo verifies again
-		d.cfg.Log.WarnContext(ctx, "look whether a rule was made twice", "account", d.change.Account, "change", d.change.ID, "err", err)
+		d.Log.WarnContext(ctx, "look whether a rule was made twice", "account", d.change.Account, "change", d.change.ID, "err", err)
 	}
 	for _, id := range efficacy.EqualRules(rules, *d.step.Rule) {
 		if id == d.step.ID || slices.Contains(d.step.Equal, id) {
@@ -175,8 +174,8 @@ func (d *doubt) createAgain(ctx context.Context) error {
 		}
 		double := *d.step
 		double.ID = id
-		if err := d.deleteDouble(ctx, d.job, *d.change, double); err != nil { // the undo deletes it, too
-			d.cfg.Log.WarnContext(ctx, "delete a rule that was made twice", "account", d.change.Account, "change", d.change.ID, "rule", id, "err", err)
+		if err := deleteDouble(ctx, d.job, *d.change, double); err != nil { // the undo deletes it, too
+			d.Log.WarnContext(ctx, "delete a rule that was made twice", "account", d.change.Account, "change", d.change.ID, "rule", id, "err", err)
 		}
 	}
 	return nil

@@ -25,6 +25,7 @@ import (
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/human"
@@ -135,6 +136,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	guards.Terminal = map[string]config.TerminalUser{"ann": {Role: "responder", Slack: ann.ID}, "root": {Role: "admin"}}
 	w.cfg = commands.Config{
 		Setup: call.Setup{
+			Zone: time.UTC,
 			Accounts: []*config.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
 				Applications: map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CanBlock: new(bool)}},
 				Policy:       guards,
@@ -146,6 +148,12 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
 		Notifier: w.notified,
 		Routing:  func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil },
+		Changes:  metrics.New().Changes, Changed: func(string) {},
+		StillTrying: func(string, []netip.Addr) bool { return false },
+		GoesOn:      func(string, string) bool { return false },
+		Rebuilds:    func(string) bool { return true },
+		Health:      func(string) (call.PollHealth, bool) { return call.PollHealth{}, false },
+		CardLinks:   func(context.Context, string, []string) map[string]string { return nil },
 	}
 	for _, f := range change {
 		f(&w.cfg)

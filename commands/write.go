@@ -15,23 +15,16 @@ import (
 
 // job is a call on its way through the Runner.
 type job struct {
+	*executor
 	*call.Call
-	changes bool   // it asks for a change, at the service or in the store
-	ahead   *ahead // nil: it was used, or nothing was read
-	basis   record.Basis
-	draft   *store.Draft    // of what follows from the basis
-	claim   *store.Claim    // of what is carried out now; nil: nothing is
-	old     bool            // what is carried out now was asked too long ago to be sent if it wasn't yet
-	lost    []record.Change // as they were when they couldn't be saved, because their claim was lost
-}
-
-// ahead is what a change goes by, read while it is looked up who asks: people wait for each round trip that follows
-// another one.
-type ahead struct {
-	account, attack string // attack "": it is about none
-	basis           record.Basis
-	draft           *store.Draft
-	err             error
+	changes  bool // it asks for a change, at the service or in the store
+	basis    record.Basis
+	draft    *store.Draft    // of what follows from the basis
+	ahead    string          // the attack for which they were read while the line was checked: they serve once; "": they weren't
+	aheadErr error           // of that
+	claim    *store.Claim    // of what is carried out now; nil: nothing is
+	old      bool            // what is carried out now was asked too long ago to be sent if it wasn't yet
+	lost     []record.Change // as they were when they couldn't be saved, because their claim was lost
 }
 
 // named is the account as the line names it; "": it doesn't.
@@ -50,17 +43,17 @@ func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // settled begins a draft and does something with it, until that doesn't have to be planned again.
-func (x *executor) settled(ctx context.Context, c *job, do func() error) error {
-	defer x.recorder.recordLost(ctx, c)
+func (c *job) settled(ctx context.Context, do func() error) error {
+	defer recordLost(ctx, c)
 	for try := 0; ; try++ {
-		err := x.begin(ctx, c)
+		err := c.begin(ctx)
 		if err == nil {
 			err = do()
 		}
 		if !refusal.PlansAgain(err) {
 			return err
 		}
-		if err := x.await(ctx, c, err, try); err != nil {
+		if err := c.await(ctx, err, try); err != nil {
 			return err
 		}
 	}
@@ -68,7 +61,7 @@ func (x *executor) settled(ctx context.Context, c *job, do func() error) error {
 
 // store writes what holds whatever else was written meanwhile, on what is stored of the account, and of an attack if it
 // is about one.
-func (x *executor) store(ctx context.Context, c *job, attack string, save func() error) error {
+func (c *job) store(ctx context.Context, attack string, save func() error) error {
 	for {
 		err := store.ErrChanged
 		if attack == "" || attack == c.basis.Attack {
@@ -77,30 +70,30 @@ func (x *executor) store(ctx context.Context, c *job, attack string, save func()
 		if !refusal.PlansAgain(err) {
 			return err
 		}
-		if err := x.loader.begin(ctx, c, cmp.Or(attack, c.basis.Attack)); err != nil {
+		if err := c.beginOn(ctx, cmp.Or(attack, c.basis.Attack)); err != nil {
 			return err
 		}
 	}
 }
 
 // write stores what a command writes, and records it.
-func (r *Runner) write(ctx context.Context, c *job) (call.Result, error) {
+func write(ctx context.Context, c *job) (res call.Result, err error) {
 	if approval.Late(c.Call) {
-		return call.Result{}, approval.TooLate(c.Call)
+		return res, approval.TooLate(c.Call)
 	}
-	r.loader.load(ctx, c.Call, whileCallLasts, c.Cmd.Needs)
-	res, err := c.Cmd.Write(c.Call)
+	c.load(ctx, c.Call, whileCallLasts, c.Cmd.Needs)
+	res, err = c.Cmd.Write(c.Call)
 	if err != nil {
-		return call.Result{}, refusal.FromService(err)
+		return res, refusal.FromService(err)
 	}
 	if err := notInHand(c, protects(c, res.Saves)); err != nil {
-		return call.Result{}, err
+		return res, err
 	}
-	if err := r.saveWrites(ctx, c, res.Saves); err != nil {
-		return call.Result{}, refusal.Away(err)
+	if err := saveWrites(ctx, c, res.Saves); err != nil {
+		return res, refusal.Away(err)
 	}
 	res.Account, res.AttackID = c.Account.Name, c.AttackID()
-	r.recorder.recordWrite(ctx, c.Call, res)
+	recordWrite(ctx, c, res)
 	return res, nil
 }
 
@@ -132,13 +125,13 @@ func notInHand(c *job, targets []record.Target) error {
 }
 
 // saveWrites stores what a command writes, one after another. The first error ends it.
-func (r *Runner) saveWrites(ctx context.Context, c *job, s call.Saves) error {
+func saveWrites(ctx context.Context, c *job, s call.Saves) error {
 	s.Events = c.ofRequest(s.Events...)
 	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
 		if err := c.draft.SaveTriage(ctx, s.Triage, s.Events...); err != nil {
 			return err
 		}
-		r.cfg.Notifier.Redraw(c.Account.Name)
+		c.Notifier.Redraw(c.Account.Name)
 	}
 	if s.Mutes != nil {
 		if err := c.draft.SaveMutes(ctx, s.Mutes.All, s.Mutes.Stale...); err != nil {
@@ -156,7 +149,7 @@ func (r *Runner) saveWrites(ctx context.Context, c *job, s call.Saves) error {
 		}
 	}
 	if len(s.Events) > 0 {
-		r.cfg.Notifier.Notify(c.Account.Name, s.Events)
+		c.Notifier.Notify(c.Account.Name, s.Events)
 	}
 	return nil
 }

@@ -40,13 +40,6 @@ type hold struct {
 	called time.Time // when it was last called: by what is urgent, since Slack refused it
 }
 
-// newCaller copies the client, because it must follow no redirect: a 307 sends the whole form, token included, to the host that it names.
-func newCaller(client *http.Client, api string, calls *prometheus.CounterVec, log *slog.Logger) *caller {
-	own := *client
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &caller{client: &own, api: api, held: map[string]hold{}, calls: calls, log: log}
-}
-
 // heldError says that a method was not called because of an earlier 429.
 type heldError struct {
 	method  string

@@ -80,7 +80,9 @@ func Connect(cfg Config) *Client {
 	}
 	cfg.Calls = cmp.Or(cfg.Calls, metrics.New().SlackCalls)
 	address := cmp.Or(cfg.APIURL, slack.APIURL)
-	caller := newCaller(cfg.HTTP, address, cfg.Calls, cfg.Log)
+	caller := &caller{
+		client: apiclient.WithoutRedirects(cfg.HTTP), api: address, held: map[string]hold{}, calls: cfg.Calls, log: cfg.Log,
+	}
 	return &Client{
 		api:     slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(caller), slack.OptionAPIURL(address)),
 		http:    caller,

@@ -51,18 +51,18 @@ func (a *app) Routing(ctx context.Context, account string, attack apiclient.Atta
 	return routing.Explain(a.tenants[account].Account, a.cfg.Timezone, attack, s, a.clocks.ServiceNow(account)), err
 }
 
-// StillTrying implements commands.Watch: only the poller of an account that this replica owns knows which attacks go
+// StillTrying is for commands.Config: only the poller of an account that this replica owns knows which attacks go
 // on.
 func (a *app) StillTrying(account string, addresses []netip.Addr) bool {
 	return a.tenants[account].poller.StillTrying(addresses)
 }
 
-// GoesOn implements commands.Watch.
+// GoesOn is for commands.Config, likewise.
 func (a *app) GoesOn(account, attack string) bool {
 	return a.tenants[account].poller.GoesOn(func(attackid string) bool { return record.AttackID(account, attackid) == attack })
 }
 
-// Changed implements commands.Watch.
+// Changed is for commands.Config.
 func (a *app) Changed(account string) {
 	t := a.tenants[account]
 	t.poller.RefreshSettings()

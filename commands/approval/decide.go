@@ -23,10 +23,10 @@ func RequireChangesOn(c *call.Call) error {
 }
 
 // ByLine is the request that the line means.
-func ByLine(c *call.Call) (record.ApprovalRequest, error) {
+func ByLine(c *call.Call) (q record.ApprovalRequest, err error) {
 	all, err := c.Facts.Approvals.Get()
 	if err != nil {
-		return record.ApprovalRequest{}, refusal.Away(err)
+		return q, refusal.Away(err)
 	}
 	typed := c.Line.Words[0]
 	found := slices.DeleteFunc(all, func(q record.ApprovalRequest) bool { return !record.MatchID(q.ID, typed) })
@@ -38,11 +38,11 @@ func ByLine(c *call.Call) (record.ApprovalRequest, error) {
 		} else {
 			words = text.New(words, ".")
 		}
-		return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(words, " It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again")), "request", "")
+		return q, refusal.About(refusal.Usage(text.New(words, " It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again")), "request", "")
 	case 1:
 		return found[0], nil
 	}
-	return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New("Ambiguous id: ", text.Code(text.Field(typed)), ". It fits several requests: type more of it")), "request", "")
+	return q, refusal.About(refusal.Usage(text.New("Ambiguous id: ", text.Code(text.Field(typed)), ". It fits several requests: type more of it")), "request", "")
 }
 
 // requireUndecided refuses to decide what is decided, or too late to be.

@@ -132,32 +132,32 @@ func ReadList(value string, _ *config.Account) (string, error) {
 }
 
 // Check holds a line against the command's arguments and gives it back in canonical form.
-func (c *Command) Check(l record.Line, a *config.Account) (record.Line, error) {
-	out := record.Line{Name: c.Name, Flags: l.Flags}
+func (c *Command) Check(l record.Line, a *config.Account) (out record.Line, err error) {
+	out = record.Line{Name: c.Name, Flags: l.Flags}
 	for _, f := range l.Flags {
 		if !slices.Contains(c.Flags, f) {
-			return record.Line{}, c.Misuse(text.New("Unknown option: ", refusal.Typed("--"+f)))
+			return out, c.Misuse(text.New("Unknown option: ", refusal.Typed("--"+f)))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.Keys)) {
 		i := slices.IndexFunc(c.Args, func(arg Arg) bool { return arg.Name == key && !arg.Object })
 		if i < 0 {
-			return record.Line{}, c.Misuse(text.New("Unknown argument: ", refusal.Typed(key+"="), grammar.Hint(key, c.keys())))
+			return out, c.Misuse(text.New("Unknown argument: ", refusal.Typed(key+"="), grammar.Hint(key, c.keys())))
 		}
 		value, err := c.Args[i].Parse(l.Keys[key], a)
 		if err != nil {
-			return record.Line{}, refusal.About(refusal.InLine(err, key+"="), key, l.Keys[key])
+			return out, refusal.About(refusal.InLine(err, key+"="), key, l.Keys[key])
 		}
 		out = out.With(key, value)
 	}
 	words, err := c.objects(l.Words, a)
 	if err != nil {
-		return record.Line{}, err
+		return out, err
 	}
 	out.Words = words
 	for _, arg := range c.Args {
 		if arg.Required && !arg.Object && out.Keys[arg.Name] == "" {
-			return record.Line{}, refusal.About(c.Misuse(text.New("Missing: ", text.Code(arg.Name+"="), ", ", arg.Help)), arg.Name, "")
+			return out, refusal.About(c.Misuse(text.New("Missing: ", text.Code(arg.Name+"="), ", ", arg.Help)), arg.Name, "")
 		}
 	}
 	return out, nil

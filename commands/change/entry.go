@@ -71,24 +71,24 @@ func Targets(c *call.Call) ([]grammar.Target, error) {
 }
 
 // PlanFor is the plan to put targets on the list for a time; "" is the configured one.
-func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (call.Plan, error) {
+func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (p call.Plan, err error) {
 	length, err := lengthTyped(lasts, l.Lasts(c.Policy))
 	if err != nil {
-		return call.Plan{}, err
+		return p, err
 	}
 	apps, err := apps(c)
 	if err != nil {
-		return call.Plan{}, err
+		return p, err
 	}
 	needed := slices.Clone(c.Needs)
 	if err := l.guard(c, targets, length); err != nil {
-		return call.Plan{}, err
+		return p, err
 	}
 	entries, err := c.Facts.Entries.Get()
 	if err != nil {
-		return call.Plan{}, err
+		return p, err
 	}
-	p := ForTime(c, record.Line{Name: l.Name, Words: wordsOf(targets)}.With("app", c.Line.Keys["app"]), "", length)
+	p = ForTime(c, record.Line{Name: l.Name, Words: wordsOf(targets)}.With("app", c.Line.Keys["app"]), "", length)
 	p.When = words.EntryWorks
 	warnShort(c, &p, length)
 	if l.list != apiclient.ListAllow {
@@ -99,7 +99,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 	for _, t := range targets {
 		missing, err := l.step(c, &p, wantedEntry(l.list, t, apps, p.Until), entries)
 		if err != nil {
-			return call.Plan{}, err
+			return p, err
 		}
 		if missing {
 			sent = append(sent, t)
@@ -112,7 +112,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
 		c.Needs = needed // what is there already needs no approval
 		if err := l.guard(c, sent, length); err != nil {
-			return call.Plan{}, err
+			return p, err
 		}
 	}
 	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, words.Targets(sent), call.AppsText(c.Account, apps), policy.Lasting(length))

@@ -74,10 +74,10 @@ func ExtendNeeds(c *call.Call) call.Needs {
 
 // planLonger is the plan of the change's own line if it were to hold until then, for its guards and warnings:
 // what may not be asked for so long by now is not prolonged either.
-func planLonger(c *call.Call, ch record.Change, until time.Time) (call.Plan, error) {
+func planLonger(c *call.Call, ch record.Change, until time.Time) (p call.Plan, err error) {
 	cmd, err := call.LookUp(c.Commands, ch.Line.Name)
 	if err != nil {
-		return call.Plan{}, err
+		return p, err
 	}
 	lasts := grammar.Never
 	if !until.IsZero() {
@@ -88,7 +88,7 @@ func planLonger(c *call.Call, ch record.Change, until time.Time) (call.Plan, err
 	plans, err := cmd.Plan(&again)
 	c.Needs = again.Needs
 	if err != nil {
-		return call.Plan{}, err
+		return p, err
 	}
 	return plans[0], nil
 }

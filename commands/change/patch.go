@@ -53,13 +53,13 @@ func PatchOf(c *call.Call) (Patch, error) {
 }
 
 // PatchOfAttack is the patch of exactly what the attack hits; part=, type= and app= stand in for what its record holds.
-func PatchOfAttack(c *call.Call) (Patch, error) {
+func PatchOfAttack(c *call.Call) (spec Patch, err error) {
 	a := c.Attack.Attack
 	spec, why := PatchFor(a)
 	if part := c.Line.Keys["part"]; part != "" {
 		point, err := apiclient.ParsePoint(part)
 		if err != nil {
-			return Patch{}, err
+			return spec, err
 		}
 		spec.Point, why.Point = point, ""
 	}
@@ -67,10 +67,10 @@ func PatchOfAttack(c *call.Call) (Patch, error) {
 		spec.Kind, why.Kind = kind, ""
 	}
 	if err := spec.setApp(c); err != nil {
-		return Patch{}, err
+		return spec, err
 	}
 	if why.String() != "" {
-		return Patch{}, refusal.Guarded(text.New(text.Code(c.Attack.ID), " can't be patched: ", why.String()))
+		return spec, refusal.Guarded(text.New(text.Code(c.Attack.ID), " can't be patched: ", why.String()))
 	}
 	return spec, nil
 }
@@ -162,24 +162,24 @@ func (s *Patch) setApp(c *call.Call) error {
 }
 
 // Plan reads the rules and says what has to be created. It refuses what would do nothing, and what no rule can say.
-func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
+func (s Patch) Plan(c *call.Call, lasts string) (p call.Plan, err error) {
 	length, err := Length(c, lasts, c.Policy.PatchFor())
 	if err != nil {
-		return call.Plan{}, err
+		return p, err
 	}
 	app := s.Scope.App
 	if app.Known && c.Account.Applications[int(app.N)].CannotBlock() {
-		return call.Plan{}, refusal.Guarded(text.New(c.Account.AppName(app), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there"))
+		return p, refusal.Guarded(text.New(c.Account.AppName(app), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there"))
 	}
 	rule, err := s.Rule()
 	if err != nil {
-		return call.Plan{}, refusal.Guarded(text.New("that can't be ", s.done(), ": ", text.Sanitize(err.Error(), 300)))
+		return p, refusal.Guarded(text.New("that can't be ", s.done(), ": ", text.Sanitize(err.Error(), 300)))
 	}
 	if s.Scope.Host == "" {
 		approval.Need(c, config.ApproveRulesEverywhere, text.New("without a host it holds for every host"))
 	}
 	what := s.words(c.Account)
-	p := ForTime(c, s.line(), "Patch "+what, length)
+	p = ForTime(c, s.line(), "Patch "+what, length)
 	if s.Kind == words.AnyAttack {
 		approval.Need(c, config.ApproveBlockPath, text.New("blocking a path blocks every user there"))
 		p = ForTime(c, s.line(), "Block "+what, length)

@@ -29,6 +29,11 @@ func NeededPermissions(steps []record.Step) (all []record.Permission) {
 	return all
 }
 
+// OfRules reports whether steps are about rules.
+func OfRules(steps []record.Step) bool {
+	return slices.ContainsFunc(steps, func(s record.Step) bool { return s.Rule != nil })
+}
+
 // PermissionRefused reports whether the service refused because of wafbot's token. Of what was perhaps done nothing is known yet.
 func PermissionRefused(fault error) bool {
 	kind := apiclient.KindOf(fault)

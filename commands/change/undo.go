@@ -36,19 +36,19 @@ type undoing struct {
 func undoText(ch record.Change) string { return "Undo of: " + ch.Does }
 
 // PlanUndo plans to take a change back.
-func PlanUndo(c *call.Call, ch record.Change) (call.Plan, error) {
+func PlanUndo(c *call.Call, ch record.Change) (p call.Plan, err error) {
 	switch ch.State {
 	case record.StateBegun:
-		return call.Plan{}, &refusal.InHand{Change: ch}
+		return p, &refusal.InHand{Change: ch}
 	case record.StateUnreadable:
-		return call.Plan{}, refusal.Unreadable(ch.ID)
+		return p, refusal.Unreadable(ch.ID)
 	}
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
-		return call.Plan{}, extendedMeanwhile(ch)
+		return p, extendedMeanwhile(ch)
 	}
 	u := undoing{Call: c, change: ch, plan: call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Does: undoText(ch), When: ch.When, Undoes: ch.ID}}
 	if err := u.read(); err != nil {
-		return call.Plan{}, err
+		return p, err
 	}
 	takeAttack(c, ch)
 	// Backwards: what was done last is undone first.
@@ -114,16 +114,16 @@ func standing(c *call.Call, typed string) (record.Change, error) {
 }
 
 // byID is the change with the id that was typed.
-func byID(c *call.Call, typed string) (record.Change, error) {
+func byID(c *call.Call, typed string) (ch record.Change, err error) {
 	found := slices.DeleteFunc(slices.Clone(c.Changes), func(ch record.Change) bool { return !record.MatchID(ch.ID, typed) })
 	id := text.Code(text.Field(typed))
 	switch len(found) {
 	case 0:
-		return record.Change{}, refusal.Usage(text.New("Unknown change: ", id, ", on ", c.Account.Name, ". ", text.Code("status"), " lists what is in force, ", text.Code("audit"), " what was done"))
+		return ch, refusal.Usage(text.New("Unknown change: ", id, ", on ", c.Account.Name, ". ", text.Code("status"), " lists what is in force, ", text.Code("audit"), " what was done"))
 	case 1:
 		return found[0], nil
 	}
-	return record.Change{}, refusal.Usage(text.New("Ambiguous id: ", id, ". It fits several changes: type more of it"))
+	return ch, refusal.Usage(text.New("Ambiguous id: ", id, ". It fits several changes: type more of it"))
 }
 
 // requireStanding refuses a change of which there is nothing to undo or to prolong.

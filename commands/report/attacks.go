@@ -87,10 +87,10 @@ func (l lists[T]) together(c *call.Call, res call.Result) (call.Result, error) {
 }
 
 // ListAttacks lists attacks, or incidents only, of all the accounts that the call is about.
-func ListAttacks(c *call.Call, what string, back time.Duration) (call.Result, error) {
+func ListAttacks(c *call.Call, what string, back time.Duration) (res call.Result, err error) {
 	from, err := Since(c, back)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	l := lists[apiclient.Attack]{
 		what: what, span: " in the last " + text.Duration(c.Now.Sub(from)), titles: words.AttackTitles(),
@@ -111,7 +111,7 @@ func ListAttacks(c *call.Call, what string, back time.Duration) (call.Result, er
 		l.of = append(l.of, list)
 	}
 	if failed == len(l.of) {
-		return call.Result{}, l.of[failed-1].err
+		return res, l.of[failed-1].err
 	}
 	return l.answer(c, data)
 }

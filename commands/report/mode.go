@@ -12,14 +12,14 @@ import (
 )
 
 // ShowMode answers with an application's mode as the rules set it.
-func ShowMode(c *call.Call) (call.Result, error) {
+func ShowMode(c *call.Call) (res call.Result, err error) {
 	app, err := call.ModeApp(c.Line.Words[0])
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	rules, err := c.Facts.Rules.Get()
 	if err != nil {
-		return call.Result{}, refusal.FromService(err)
+		return res, refusal.FromService(err)
 	}
 	mode := words.ModeByRules(rules, app)
 	own, narrower := words.ModeRules(rules, app)

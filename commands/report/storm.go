@@ -140,25 +140,25 @@ func ListNeeds(back time.Duration, incidents bool) call.Rounds {
 }
 
 // ListGrouped lists what a storm grouped, what gets through first.
-func ListGrouped(c *call.Call) (call.Result, error) {
+func ListGrouped(c *call.Call) (res call.Result, err error) {
 	a, storm, err := stormTyped(c, c.Line.Keys["storm"])
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	c = c.For(a)
 	all, err := Grouped(c, storm.ID)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	if c.Line.Keys["since"] != "" {
 		from, err := Since(c, 0)
 		if err != nil {
-			return call.Result{}, err
+			return res, err
 		}
 		all = slices.DeleteFunc(all, func(g record.GroupedAttack) bool { return g.Last.Before(from) })
 	}
 	slices.SortStableFunc(all, func(x, y record.GroupedAttack) int { return words.WorstFirst(x.Attack, y.Attack) })
-	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: text.Lines{words.StormLine(a, c.StormRow(storm, record.Triage{}), c.Now)}}
+	res = call.Result{Account: a.Name, AttackID: storm.ID, Lines: text.Lines{words.StormLine(a, c.StormRow(storm, record.Triage{}), c.Now)}}
 	pages, data := call.Pages(c, 1), []call.AttackRow{}
 	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
 		own := text.Text(nil)

@@ -130,14 +130,14 @@ func TrendNeeds(c *call.Call) call.Needs {
 }
 
 // ShowTrends answers with the trend of an account's last days.
-func ShowTrends(c *call.Call) (call.Result, error) {
+func ShowTrends(c *call.Call) (res call.Result, err error) {
 	days, err := daysOf(c)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	read, err := c.Facts.AttackDays.Get()
 	if err != nil {
-		return call.Result{}, refusal.FromService(err)
+		return res, refusal.FromService(err)
 	}
 	t := Trends(c.Now, days, read)
 	lines := text.Lines{text.Lead(c.Account.Name+": attacks per day", ", ", t.head())}

@@ -27,14 +27,14 @@ type conditionRow struct {
 	Rules      int                   `json:"rules"`
 }
 
-func readConditions(c *call.Call) (call.Result, error) {
+func readConditions(c *call.Call) (res call.Result, err error) {
 	sets, err := c.Facts.Conditions.Get()
 	if err != nil {
-		return call.Result{}, refusal.FromService(err)
+		return res, refusal.FromService(err)
 	}
 	rules, err := c.Facts.Rules.Get()
 	if err != nil {
-		return call.Result{}, refusal.FromService(err)
+		return res, refusal.FromService(err)
 	}
 	attached := map[int64]int{}
 	for _, r := range rules {

@@ -21,10 +21,10 @@ Example: drill page=yes`, call.Command{
 	})
 }
 
-func writeDrill(c *call.Call) (call.Result, error) {
+func writeDrill(c *call.Call) (res call.Result, err error) {
 	last, err := c.Facts.Drill.Get()
 	if err != nil {
-		return call.Result{}, refusal.Away(err)
+		return res, refusal.Away(err)
 	}
 	if card := c.Line.Keys["ack"]; card != "" {
 		return acknowledgeDrill(c, last, card)
@@ -34,16 +34,16 @@ func writeDrill(c *call.Call) (call.Result, error) {
 	}
 	switch replicas, err := c.Facts.Replicas.Get(); {
 	case err != nil:
-		return call.Result{}, refusal.Away(err)
+		return res, refusal.Away(err)
 	case replicas == 0:
 		words := text.New("No ", text.Code("wafbot serve"), " is running on this Redis: no replica would post the cards")
-		return call.Result{}, refusal.Nothing(words)
+		return res, refusal.Nothing(words)
 	}
 	d := record.Drill{
 		ID: "d" + record.ShortHash(c.Account.Name, c.ID), Account: c.Account.Name, By: c.Actor, At: c.Asked,
 		Page: c.Line.Keys["page"] != "", Cards: c.Account.TestCards(),
 	}
-	res := saveDrill(d, "Drill begun, with ", text.Count(len(d.Cards), "test card"), ". Once all are acknowledged, at the latest after ",
+	res = saveDrill(d, "Drill begun, with ", text.Count(len(d.Cards), "test card"), ". Once all are acknowledged, at the latest after ",
 		text.Duration(record.DrillFor), ", a reply to the one in ", text.Channel(d.Cards[0].Channel), " says who did; until then ", text.Code("drill"), " does")
 	for i := range d.Cards {
 		res.Saves.Events = append(res.Saves.Events, drillEvent(d, d.CardID(i), i))

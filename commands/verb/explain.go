@@ -91,18 +91,18 @@ func readExplain(c *call.Call) (call.Result, error) {
 }
 
 // explainStorm says why a storm's attacks have no cards of their own, and where its card is.
-func explainStorm(c *call.Call) (call.Result, error) {
+func explainStorm(c *call.Call) (res call.Result, err error) {
 	storm, _, err := report.Storm(c)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	r, err := c.Facts.Routing.Get()
 	if err != nil {
-		return call.Result{}, refusal.Away(err)
+		return res, refusal.Away(err)
 	}
 	r.Tried, r.Channel, r.Mention = []call.TriedRoute{}, "", "" // the routes take attacks: what it groups went to its channel by theirs
 	m, muteLine := muteOf(c, storm.Attack)
-	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
+	res = call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = text.Lines{
 		words.StormLine(c.Account, c.StormRow(storm, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
 		text.New("It groups the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),

@@ -45,20 +45,20 @@ func handoverNeeds(c *call.Call) (n call.Needs) {
 	return n
 }
 
-func writeHandover(c *call.Call) (call.Result, error) {
+func writeHandover(c *call.Call) (res call.Result, err error) {
 	switch {
 	case c.Line.Has("all"):
 		if c.Attack != nil && !c.Implied {
-			return call.Result{}, c.Cmd.Misuse("Either ", text.Code("attack="), " or ", text.Code("--all"), ", not both")
+			return res, c.Cmd.Misuse("Either ", text.Code("attack="), " or ", text.Code("--all"), ", not both")
 		}
 		c.DropAttack()
 		return writeTakeOver(c)
 	case c.Attack == nil:
-		return call.Result{}, c.Cmd.Misuse("Missing: ", text.Code("attack="), ", the attack's id, as on its card, or ", text.Code("--all"))
+		return res, c.Cmd.Misuse("Missing: ", text.Code("attack="), ", the attack's id, as on its card, or ", text.Code("--all"))
 	}
 	to, err := assignee(c)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	return onTriage(func(c *call.Call, t *record.Triage) (call.Result, error) { return handOne(c, t, to) })(c)
 }
@@ -133,7 +133,7 @@ func assignee(c *call.Call) (record.Actor, error) {
 }
 
 // writeTakeOver hands every attack that goes on to one user. It is one write, and there is one answer.
-func writeTakeOver(c *call.Call) (call.Result, error) {
+func writeTakeOver(c *call.Call) (res call.Result, err error) {
 	to, toErr := assignee(c)
 	ongoing, ongoingErr := ongoingNow(c)
 	triages, err := c.Facts.Triages.Get()
@@ -141,7 +141,7 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 		err = refusal.Away(err)
 	}
 	if err := cmp.Or(toErr, ongoingErr, err); err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	since := record.Earlier(c.Asked, c.Now)
 	var taken []string
@@ -152,7 +152,7 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 		t := triages[id]
 		if t.Owner == nil || !t.Owner.Is(to) {
 			if err := assign(c, &t, to); err != nil {
-				return call.Result{}, err
+				return res, err
 			}
 			changed[id] = t
 		} else if t.Owner.Since.Before(since) { // else it was by this request, when it came before
@@ -180,7 +180,7 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 		words.Add(names[id], " on ", before[id], ", ")
 		unowned -= before[id]
 	}
-	res := saved(taken, text.New(words, "unacknowledged: ", unowned))
+	res = saved(taken, text.New(words, "unacknowledged: ", unowned))
 	res.Saves.Triage = changed
 	if len(before) > 0 || !to.Is(c.Actor) { // one event, however many attacks they are
 		res.Saves.Events = []record.Event{handoverEvent(c, "take over ", record.TookOver, since, record.Assignment{To: to.ID})}

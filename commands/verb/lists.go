@@ -43,14 +43,14 @@ func listTyped(c *call.Call) (list string, words []string, err error) {
 	return call.AllLists, words, nil
 }
 
-func readLists(c *call.Call) (call.Result, error) {
+func readLists(c *call.Call) (res call.Result, err error) {
 	_, typed, err := listTyped(c)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	entries, err := c.Facts.Entries.Get()
 	if err != nil {
-		return call.Result{}, refusal.FromService(err)
+		return res, refusal.FromService(err)
 	}
 	var with text.Text
 	if len(typed) > 0 {

@@ -35,27 +35,27 @@ Example: mute type=scanner for=1h`+mutable+`
 // maxMutes is how many mutes of an account are in force at the same time: each poll goes through them.
 const maxMutes = 200
 
-func writeMute(c *call.Call) (call.Result, error) {
+func writeMute(c *call.Call) (res call.Result, err error) {
 	m, err := muteTyped(c)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	if m.Attack != "" && c.Attack.Incident() {
-		return call.Result{}, refusal.Nothing(text.Code(m.Attack), " is an incident, and incidents are always posted")
+		return res, refusal.Nothing(text.Code(m.Attack), " is an incident, and incidents are always posted")
 	}
 	all, err := report.ActiveMutes(c)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	if m.Until, err = muteEnd(c); err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	same := func(have record.Mute) bool { return have.ID == m.ID }
 	if i := slices.IndexFunc(all, same); i >= 0 && !all[i].Until.Before(m.Until) {
 		return unchanged(all[i], text.New("Muted already: ", words.Mute(all[i]))), nil
 	}
 	if all = slices.DeleteFunc(all, same); len(all) >= maxMutes {
-		return call.Result{}, refusal.Guarded(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one")
+		return res, refusal.Guarded(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one")
 	}
 	return saveMutes(c, append(all, m), m, text.New("Muted: ", words.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }

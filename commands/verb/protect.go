@@ -33,13 +33,13 @@ Example: protect 198.51.100.0/24 name="branch office"`, call.Command{
 // maxProtected is how many ranges of an account are protected: each change is held against them.
 const maxProtected = 500
 
-func writeProtect(c *call.Call) (call.Result, error) {
+func writeProtect(c *call.Call) (res call.Result, err error) {
 	targets, err := change.Targets(c)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	if err := approval.GuardProtecting(c, targets); err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	all, fresh := slices.Clone(c.Context.Protected), false
 	var lines text.Lines
@@ -58,7 +58,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 		lines = append(append(lines, text.New("Protected: ", words.Protected(p))), deniedNow(c, t)...)
 	}
 	if len(all) > maxProtected {
-		return call.Result{}, refusal.Guarded("more than ", maxProtected, " ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration")
+		return res, refusal.Guarded("more than ", maxProtected, " ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration")
 	}
 	if !fresh {
 		return call.Result{Outcome: "nothing", Lines: lines, Data: all}, nil

@@ -1,4 +1,5 @@
-// Package verb has a file per command: its description, the facts that it needs, and its pure plan or answer.
+// Package verb has a file per command: its description, the facts that it needs, and its pure plan or answer. How the
+// arguments of all of them are read is in arguments.go.
 package verb
 
 import (

@@ -155,12 +155,12 @@ func vulnOf(c *call.Call, typed string) (issue *apiclient.Vulnerability, inciden
 
 // readVuln shows one issue with its incidents, by its id or the one that the console shows. Of the two listings one may
 // be unknown.
-func readVuln(c *call.Call) (call.Result, error) {
+func readVuln(c *call.Call) (res call.Result, err error) {
 	typed, _ := vulnTyped(c)
 	_, noIssues := c.Facts.Vulnerabilities.Get()
 	_, noAttacks := c.Facts.Attacks.Get()
 	if noIssues != nil && noAttacks != nil {
-		return call.Result{}, refusal.FromService(noIssues)
+		return res, refusal.FromService(noIssues)
 	}
 	issue, attacks := vulnOf(c, typed)
 	shown := vulnShown{Vulnerability: issue}
@@ -169,7 +169,7 @@ func readVuln(c *call.Call) (call.Result, error) {
 		lines = append(text.Lines{text.Lead(c.Account.Name, ": ", vulnLine(*issue))}, vulnDetails(*issue)...)
 	}
 	if shown.Vulnerability == nil && len(attacks) == 0 && noIssues == nil && noAttacks == nil {
-		return call.Result{}, refusal.Usage("Unknown security issue: ", text.Code(typed), ". ", text.Code("vulns all"), " lists them")
+		return res, refusal.Usage("Unknown security issue: ", text.Code(typed), ". ", text.Code("vulns all"), " lists them")
 	}
 	if noAttacks != nil {
 		lines.Add("Its incidents are unknown", because(c, noAttacks))
