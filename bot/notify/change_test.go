@@ -28,7 +28,7 @@ func TestAnEventThatIsStoredAgainIsTakenOff(t *testing.T) {
 		_, err := box.Outbox.Notified(t.Context(), e, "C1", "1.1", false)
 		require.NoError(t, err)
 		box.announce(e)
-		b := New(Config{
+		b := made(Config{
 			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Store: box.Store,
 			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
 		})
@@ -121,12 +121,12 @@ func TestWhoHearsOfWhatFailed(t *testing.T) {
 		box.put("changes", "c1", ch)
 		var said string
 		slack := &choosy{refuses: func(_, text string) string { said = text; return "" }}
-		n := New(Config{
+		n := made(Config{
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: slack}}),
 			Store:    box.Store,
 			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1", OpsMention: c.ops, Routes: []config.Route{{Mention: "S0FIRST"}}}}},
 		})
-		require.NoError(t, n.handle(t.Context(), record.Event{ID: "e1", Account: "acme", Kind: c.kind, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}), c.name)
+		require.NoError(t, n.handle(t.Context(), n.accounts["acme"], record.Event{ID: "e1", Account: "acme", Kind: c.kind, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}), c.name)
 		hears := []string{}
 		for _, mention := range regexp.MustCompile(`<(?:@|!subteam\^)(\w+)>`).FindAllStringSubmatch(said, -1) {
 			hears = append(hears, mention[1])

@@ -24,9 +24,8 @@ const emitAgain = time.Second
 
 // runSummaries has an account handed over each day at its hour. Its event is stored again by a replica that owns the
 // account later: the outbox knows what was delivered.
-func (n *Notifier) runSummaries(ctx context.Context, account string) {
-	a, ok := n.account(account)
-	if !ok || a.Summary.At == "" {
+func (n *Notifier) runSummaries(ctx context.Context, a Account) {
+	if a.Summary.At == "" {
 		return
 	}
 	var last time.Time
@@ -35,10 +34,10 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 		due, next := a.Summary.Around(now.In(n.cfg.Zone))
 		wait := next.Sub(now)
 		if !due.Equal(last) && now.Sub(due) < summaryLate {
-			if err := n.emit(ctx, summaryEvent(account, a.Channel, due)); err == nil {
+			if err := n.emit(ctx, summaryEvent(a.Name, a.Channel, due)); err == nil {
 				last = due
 			} else {
-				n.cfg.Log.WarnContext(ctx, "store event of a hand-over", "account", account, "err", err)
+				n.cfg.Log.WarnContext(ctx, "store event of a hand-over", "account", a.Name, "err", err)
 				wait = emitAgain
 			}
 		}

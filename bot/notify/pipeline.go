@@ -67,11 +67,7 @@ func of[P record.Payload](pure func(e record.Event, p P, f facts) plan) planner 
 }
 
 // handle brings an event to Slack, and takes it off the outbox: load its facts, plan, post, record.
-func (n *Notifier) handle(ctx context.Context, e record.Event) error {
-	a, ok := n.account(e.Account)
-	if !ok {
-		return fmt.Errorf("notify event of %s: no such account", e.Account)
-	}
+func (n *Notifier) handle(ctx context.Context, a Account, e record.Event) error {
 	if urgent(e) {
 		ctx = slackconn.Urgent(ctx)
 	}

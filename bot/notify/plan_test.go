@@ -92,7 +92,7 @@ type planned struct {
 // test runs rows, which cover all the kinds given.
 func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 	t.Helper()
-	n := New(Config{Slack: slackconn.Connect(slackconn.Config{})})
+	n := made(Config{Slack: slackconn.Connect(slackconn.Config{})})
 	covered := map[record.EventKind]bool{}
 	for _, row := range rows {
 		covered[row.kind] = true
@@ -121,7 +121,7 @@ func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 
 func TestEachKindHasAHandler(t *testing.T) {
 	t.Parallel()
-	n := New(Config{Slack: slackconn.Connect(slackconn.Config{})})
+	n := made(Config{Slack: slackconn.Connect(slackconn.Config{})})
 	require.Len(t, n.planners, 28)
 	for kind, plan := range n.planners {
 		if kind == record.SummaryDue {

@@ -157,7 +157,7 @@ func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool)
 		err = errNowhere
 	}
 	if lost.Channel = reply.repost; err == nil {
-		err = n.handle(ctx, lost)
+		err = n.handle(ctx, f.account, lost)
 	}
 	if err == nil {
 		at.Channel, at.TS, err = n.cfg.Store.Cards.Card(ctx, reply.Account, f.attack)
