@@ -55,7 +55,7 @@ func (n *Notifier) Drawn(ctx context.Context, account, attack string) (s call.Si
 		return s, false, nil
 	}
 	f := n.facts(a, attack)
-	if err := n.loadAttack(ctx, record.Event{}, &f); err != nil || !f.known() || f.State.Rebuilt {
+	if err := n.loadAttack(ctx, &f); err != nil || !f.known() || f.State.Rebuilt {
 		return s, false, err
 	}
 	return f.situation(), true, nil

@@ -183,7 +183,7 @@ func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error 
 
 // Post puts a message that no event is about into a channel once, however often and by whichever replica it is tried.
 func (n *Notifier) Post(ctx context.Context, p Post) error {
-	defer n.tried.drop(func(d delivery) bool { return d == delivery{p.Account, p.Delivery} })
+	defer n.tried.drop(p.Account, p.Delivery)
 	for {
 		_, err := n.send(ctx, facts{}, p)
 		var later *laterError

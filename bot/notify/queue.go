@@ -130,7 +130,7 @@ func (q *queue) backlog() (all metrics.Queue) {
 // run notifies until more ends, and then waits for what is being notified. What waited here is dropped: the outbox has
 // it.
 func (q *queue) run(held, more context.Context) {
-	defer q.notifier.tried.drop(func(d delivery) bool { return d.account == q.account.Name })
+	defer q.notifier.tried.drop(q.account.Name, "")
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer close(q.stopping)
@@ -327,7 +327,7 @@ func (q *queue) work(held context.Context, w *queued) {
 		return q.notifier.handle(record.WithRequest(held, w.Request), q.account, w.Event)
 	})
 	if err == nil {
-		q.notifier.tried.drop(func(d delivery) bool { return d == delivery{q.account.Name, w.ID} })
+		q.notifier.tried.drop(q.account.Name, w.ID)
 	} else if held.Err() != nil {
 		err = errStopping
 	}

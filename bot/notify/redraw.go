@@ -181,7 +181,7 @@ func (r *redrawQueue) redraw(ctx context.Context, o stale) (at record.Place, err
 		return at, err
 	}
 	f := n.facts(r.account, o.attack)
-	if err := n.loadAttack(ctx, record.Event{}, &f); err != nil {
+	if err := n.loadAttack(ctx, &f); err != nil {
 		return at, err
 	}
 	if at = f.Card; at.TS == "" || !f.known() || f.State.Rebuilt {
