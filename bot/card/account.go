@@ -143,7 +143,8 @@ func ForeignRecords(a *config.Account, came record.ForeignFacts) Message {
 }
 
 // StoreRebuilt says in a channel what was rebuilt of an account after Redis was emptied, and what was lost.
-func StoreRebuilt(account string, facts record.RebuildFacts) Message {
+func StoreRebuilt(a *config.Account, facts record.RebuildFacts) Message {
+	account := a.Name
 	if facts.Unreadable {
 		return Lines(text.Lines{
 			text.Newf("*%v: wafbot can't rebuild its state*: it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope `channels:history` (in a private channel `groups:history`)", account),

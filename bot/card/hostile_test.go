@@ -130,7 +130,7 @@ func hostileDrawn(said string) map[string]func() []any {
 			return []any{Worse(acme(), event), Worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: said}})}
 		},
 		"StoreRebuilt": func() []any {
-			return []any{StoreRebuilt("acme", record.RebuildFacts{Unknown: []string{said}, Unread: []string{said}}), StoreRebuilt("acme", record.RebuildFacts{Unreadable: true})}
+			return []any{StoreRebuilt(&config.Account{Name: "acme"}, record.RebuildFacts{Unknown: []string{said}, Unread: []string{said}}), StoreRebuilt(&config.Account{Name: "acme"}, record.RebuildFacts{Unreadable: true})}
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -14,7 +15,7 @@ func TestEmptiedNoticesFit(t *testing.T) {
 	for _, facts := range []record.RebuildFacts{
 		{}, {Unreadable: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
 	} {
-		msg := StoreRebuilt("acme", facts)
+		msg := StoreRebuilt(&config.Account{Name: "acme"}, facts)
 		requireFits(t, msg)
 		for _, markup := range markupOf(t, msg.Blocks) {
 			for line := range strings.Lines(markup) {
@@ -22,7 +23,7 @@ func TestEmptiedNoticesFit(t *testing.T) {
 			}
 		}
 	}
-	require.Contains(t, StoreRebuilt("acme", record.RebuildFacts{}).Text, "was emptied")
+	require.Contains(t, StoreRebuilt(&config.Account{Name: "acme"}, record.RebuildFacts{}).Text, "was emptied")
 }
 
 // What a message carries fits into what Slack takes, whatever a change is.

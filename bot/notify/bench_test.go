@@ -44,7 +44,7 @@ func postAll(b *testing.B, waiting int) time.Duration {
 		at := now.Add(-time.Duration(i) * time.Second)
 		events = append(events, record.Event{ID: fmt.Sprint(i), Account: "acme", Channel: "C1", Kind: record.PagerUnreachable, At: at, Payload: record.PagerFault{}})
 	}
-	n := New(Config{
+	n := made(Config{
 		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: quick{}}}),
 		Store:    newBox(b).Store,
 		Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},

@@ -50,12 +50,12 @@ func doneSince(now, before record.AttackDetails) bool {
 // Drawn is what an attack's card shows now; known is false for an attack that is no longer stored, or not seen again
 // since the store was rebuilt.
 func (n *Notifier) Drawn(ctx context.Context, account, attack string) (s call.Situation, known bool, err error) {
-	a, ok := n.account(account)
-	if !ok {
+	a, known := n.accounts[account]
+	if !known {
 		return s, false, nil
 	}
 	f := n.facts(a, attack)
-	if err := n.loadAttack(ctx, record.Event{}, &f); err != nil || !f.known() || f.State.Rebuilt {
+	if err := n.loadAttack(ctx, &f); err != nil || !f.known() || f.State.Rebuilt {
 		return s, false, err
 	}
 	return f.situation(), true, nil

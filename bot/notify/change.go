@@ -12,12 +12,12 @@ import (
 
 // changeSettled says under the card of its attack what came of a change, else in the account's channel. The message has all that is needed to
 // undo the change after Redis was emptied.
-func changeSettled(e record.Event, _ record.ChangeFacts, f facts) plan {
+func changeSettled(_ record.ChangeFacts, f facts) plan {
 	if f.change.ID == "" || silentRenewal(f.change, f.extended) {
 		return plan{}
 	}
 	msg, underCard, mentions := card.ChangeSettled(f.change, f.extended, f.ops(), advice.Undo(f.change, f.now))
-	elsewhere := f.post(e, msg)
+	elsewhere := f.post(msg)
 	elsewhere.Channel, elsewhere.Urgent = f.account.Channel, mentions // others must not use up what is kept for messages that mention people
 	first := elsewhere
 	if f.change.Late == nil { // that it was late was said in the account's channel
@@ -28,8 +28,8 @@ func changeSettled(e record.Event, _ record.ChangeFacts, f facts) plan {
 	}
 	p := say(first)
 	for i, rest := range card.ChangeRest(f.change, f.extended) {
-		more := f.post(e, rest)
-		more.Delivery, more.Channel, more.Urgent = fmt.Sprintf("%s-%d", e.ID, i+2), f.account.Channel, false
+		more := f.post(rest)
+		more.Delivery, more.Channel, more.Urgent = fmt.Sprintf("%s-%d", f.ID, i+2), f.account.Channel, false
 		elsewhere := more
 		more.follows, more.otherwise = true, &elsewhere
 		p.posts = append(p.posts, more)
@@ -52,23 +52,23 @@ func silentRenewal(ch, renewed record.Change) bool {
 
 // mitigationEnding asks, under the card of its attack, whether a mitigation is to hold longer, if it still ends then. When Slack or this replica
 // was away until it had ended, it says so.
-func mitigationEnding(e record.Event, about record.ChangeFacts, f facts) plan {
+func mitigationEnding(about record.ChangeFacts, f facts) plan {
 	ch := f.change
 	if ch.ID == "" || !ch.InForce(ch.At) || !ch.Until.Equal(about.Until) { // it was undone, or extended
 		return plan{}
 	}
 	who := responsible(ch, f.Triage)
-	reply := f.post(e, card.MitigationEnding(ch, who, "", f.now))
+	reply := f.post(card.MitigationEnding(ch, who, "", f.now))
 	reply.Broadcast = who == "" // a thread without a mention is read by no one
-	return say(f.underCard(reply, f.post(e, card.MitigationEnding(ch, who, ch.AttackID, f.now))))
+	return say(f.underCard(reply, f.post(card.MitigationEnding(ch, who, ch.AttackID, f.now))))
 }
 
 // endOverdue says in the account's channel that a change can't be ended, if that is so by now.
-func endOverdue(e record.Event, _ record.ChangeFacts, f facts) plan {
+func endOverdue(_ record.ChangeFacts, f facts) plan {
 	if f.change.ID == "" || f.change.Late == nil || f.change.DueAt().IsZero() {
 		return plan{}
 	}
-	return say(f.post(e, card.EndOverdue(f.account.Account, f.change, responsible(f.change, f.Triage), f.now)))
+	return say(f.post(card.EndOverdue(f.account.Account, f.change, responsible(f.change, f.Triage), f.now)))
 }
 
 // responsible is the owner of a change's attack, else the change's author; "" for a person at a terminal, who can't be mentioned.
@@ -85,7 +85,7 @@ func responsible(ch record.Change, t record.Triage) string {
 
 // efficacyChanged says under the card of its attack that a mitigation does not work, or that what it denied came back, if that is so by now; in
 // the account's channel where there is no card.
-func efficacyChanged(e record.Event, _ record.ChangeFacts, f facts) plan {
+func efficacyChanged(_ record.ChangeFacts, f facts) plan {
 	ch := f.change
 	if ch.ID == "" || ch.State == record.StateUndone {
 		return plan{}
@@ -98,7 +98,7 @@ func efficacyChanged(e record.Event, _ record.ChangeFacts, f facts) plan {
 	if finding == record.NotWorking {
 		users = append(users, f.ops())
 	}
-	elsewhere := f.post(e, card.Efficacy(s, ch, users))
+	elsewhere := f.post(card.Efficacy(s, ch, users))
 	reply := elsewhere
 	reply.Broadcast = true
 	return say(f.underCard(reply, elsewhere))

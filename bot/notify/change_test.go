@@ -28,7 +28,7 @@ func TestAnEventThatIsStoredAgainIsTakenOff(t *testing.T) {
 		_, err := box.Outbox.Notified(t.Context(), e, "C1", "1.1", false)
 		require.NoError(t, err)
 		box.announce(e)
-		b := New(Config{
+		b := made(Config{
 			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Store: box.Store,
 			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
 		})
@@ -51,7 +51,8 @@ func TestWhomAFailureMentions(t *testing.T) {
 	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
 	settled := func() Post {
 		f := facts{AttackDetails: record.AttackDetails{Changes: []record.Change{ch}}, account: Account{Account: &config.Account{Channel: "C1"}}, change: ch}
-		return changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, f).posts[0]
+		f.Event = record.Event{ID: "c1", Channel: "C1"}
+		return changeSettled(record.ChangeFacts{}, f).posts[0]
 	}
 	made := settled()
 	require.Contains(t, made.Message.Text, "<@U0ANN> <@U0ROB> *Failed, or perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
@@ -76,7 +77,7 @@ func TestFewRenewalsAreSaid(t *testing.T) {
 		for now := at.Add(length); !now.After(at.Add(4 * time.Hour)); now = now.Add(length) {
 			renewed := record.Change{ID: "c1", At: at, Until: now.Add(length)}
 			f := facts{change: record.Change{ID: "c2", Extends: "c1", Actor: by, State: record.StateDone, At: now}, extended: renewed, account: Account{Account: &config.Account{Name: "acme"}}}
-			n += len(changeSettled(record.Event{}, record.ChangeFacts{}, f).posts)
+			n += len(changeSettled(record.ChangeFacts{}, f).posts)
 		}
 		return n
 	}
@@ -121,12 +122,12 @@ func TestWhoHearsOfWhatFailed(t *testing.T) {
 		box.put("changes", "c1", ch)
 		var said string
 		slack := &choosy{refuses: func(_, text string) string { said = text; return "" }}
-		n := New(Config{
+		n := made(Config{
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: slack}}),
 			Store:    box.Store,
 			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1", OpsMention: c.ops, Routes: []config.Route{{Mention: "S0FIRST"}}}}},
 		})
-		require.NoError(t, n.handle(t.Context(), record.Event{ID: "e1", Account: "acme", Kind: c.kind, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}), c.name)
+		require.NoError(t, n.handle(t.Context(), n.accounts["acme"], record.Event{ID: "e1", Account: "acme", Kind: c.kind, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}), c.name)
 		hears := []string{}
 		for _, mention := range regexp.MustCompile(`<(?:@|!subteam\^)(\w+)>`).FindAllStringSubmatch(said, -1) {
 			hears = append(hears, mention[1])

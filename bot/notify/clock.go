@@ -14,19 +14,13 @@ import (
 // again isn't posted again.
 const summaryLate = 45 * time.Minute
 
-// summaryEvent is the event that it is time to hand an account over: of one hour all replicas make the same.
-func summaryEvent(account, channel string, at time.Time) record.Event {
-	return record.Event{ID: fmt.Sprintf("summary-%d", at.Unix()), Account: account, Kind: record.SummaryDue, Channel: channel, At: at}
-}
-
 // emitAgain is how long to wait before a hand-over's event is stored again that could not be.
 const emitAgain = time.Second
 
 // runSummaries has an account handed over each day at its hour. Its event is stored again by a replica that owns the
 // account later: the outbox knows what was delivered.
-func (n *Notifier) runSummaries(ctx context.Context, account string) {
-	a, ok := n.account(account)
-	if !ok || a.Summary.At == "" {
+func (n *Notifier) runSummaries(ctx context.Context, a Account) {
+	if a.Summary.At == "" {
 		return
 	}
 	var last time.Time
@@ -35,10 +29,12 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 		due, next := a.Summary.Around(now.In(n.cfg.Zone))
 		wait := next.Sub(now)
 		if !due.Equal(last) && now.Sub(due) < summaryLate {
-			if err := n.emit(ctx, summaryEvent(account, a.Channel, due)); err == nil {
+			id := fmt.Sprintf("summary-%d", due.Unix()) // of one hour all replicas make the same
+			e := record.Event{ID: id, Account: a.Name, Kind: record.SummaryDue, Channel: a.Channel, At: due}
+			if err := n.emit(ctx, e); err == nil {
 				last = due
 			} else {
-				n.cfg.Log.WarnContext(ctx, "store event of a hand-over", "account", account, "err", err)
+				n.cfg.Log.WarnContext(ctx, "store event of a hand-over", "account", a.Name, "err", err)
 				wait = emitAgain
 			}
 		}

@@ -68,7 +68,7 @@ type simulation struct {
 }
 
 func newSimulation() *simulation {
-	s := &simulation{cards: map[string]*simulated{}, marks: map[string]record.RedrawMark{}, turns: newTurns(), dice: rand.New(rand.NewPCG(7, 7)), now: now, kinds: map[string]redrawn{}, happened: map[string]time.Time{}} //nolint:gosec // a day that is the same each time
+	s := &simulation{cards: map[string]*simulated{}, marks: map[string]record.RedrawMark{}, turns: turns{}, dice: rand.New(rand.NewPCG(7, 7)), now: now, kinds: map[string]redrawn{}, happened: map[string]time.Time{}} //nolint:gosec // a day that is the same each time
 	for i := range liveCards {
 		s.all = append(s.all, s.card(i, now.Add(-lives*time.Duration(i)/liveCards)))
 	}
@@ -146,11 +146,9 @@ func (s *simulation) edit() bool {
 	c := s.cards[o.attack]
 	c.facts.now = s.now
 	a := c.facts.attention(c.facts.situation())
-	s.turns.saw(c.name, a, true)
+	s.turns.saw(c.name, a, true, s.now)
 	s.count(o, a, c)
-	if c.shows = c.observed; c.storm {
-		s.turns.drawn[c.name] = s.now
-	}
+	c.shows = c.observed
 	delete(s.marks, c.name)
 	delete(s.happened, c.name)
 	return true

@@ -39,8 +39,6 @@ type laterError struct {
 
 func (e *laterError) Error() string { return fmt.Sprintf("handled again later: %v", e.cause) }
 
-func (e *laterError) Unwrap() error { return e.cause }
-
 // trial is what this replica knows of the attempts to post a delivery. One goroutine at a time uses it, the one that
 // holds its event's subjects; the doubt is guarded by the trials' mu.
 type trial struct {
@@ -127,11 +125,11 @@ func (r *trials) of(d delivery, begun record.Attempt, since time.Time) *trial {
 	return r.all[d]
 }
 
-// drop forgets the trials of those deliveries.
-func (r *trials) drop(done func(d delivery) bool) {
+// drop forgets the trial of a delivery; "": those of all of the account's.
+func (r *trials) drop(account, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.all, func(d delivery, _ *trial) bool { return done(d) })
+	maps.DeleteFunc(r.all, func(d delivery, _ *trial) bool { return d.account == account && (id == "" || id == d.id) })
 }
 
 // fail notes that an attempt to post, sent at a time, may have posted. Where an answer came, Slack is done with the

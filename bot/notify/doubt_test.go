@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -114,7 +115,7 @@ func TestWhatIsAboutTheSameWaits(t *testing.T) {
 func TestWhatIsParkedIsAsUrgentAsWhatWaitsForIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(New(Config{}), "acme")
+		q := newQueue(made(Config{}), Account{Account: &config.Account{Name: "acme"}})
 		about := func(id string, kind record.EventKind, attack string) record.Event {
 			return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, At: time.Now(), Payload: record.AttackChanged{Attack: apiclient.Attack{ID: attack}}}
 		}
@@ -137,7 +138,7 @@ func TestWhatIsParkedIsAsUrgentAsWhatWaitsForIt(t *testing.T) {
 func TestWhatIsParkedComesBackByRank(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(New(Config{}), "acme")
+		q := newQueue(made(Config{}), Account{Account: &config.Account{Name: "acme"}})
 		due := &laterError{due: time.Now().Add(5 * time.Second)}
 		for _, e := range []record.Event{{ID: "attack", Kind: record.NewAttack}, {ID: "worse", Kind: record.Worsened}, {ID: "incident", Kind: record.NewIncident}} {
 			e.Channel = "C1"

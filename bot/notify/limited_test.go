@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -57,11 +58,12 @@ func TestAStopWaitsForNoEdit(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, wait)
 		}
-		n := New(Config{
+		n := made(Config{
 			MessagesPerSecond: 1,
 
-			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: &choosy{}}}),
-			Store: box.Store,
+			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: &choosy{}}}),
+			Store:    box.Store,
+			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
 		})
 		more, stop := context.WithCancel(t.Context())
 		edited, ended := make(chan error, 1), make(chan struct{})

@@ -15,8 +15,9 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// facts are what a message is made of, beside the event. What was not needed, or is not known, is zero.
+// facts are an event, and what else its messages are made of. What was not needed, or is not known, is zero.
 type facts struct {
+	record.Event
 	record.AttackDetails // of the event's attack, or where its card is alone
 
 	account   Account
@@ -84,48 +85,48 @@ func (n *Notifier) facts(a Account, attack string) facts {
 }
 
 // load adds what an event's messages are made of to its facts.
-func (n *Notifier) load(ctx context.Context, e record.Event, f *facts) (err error) {
+func (n *Notifier) load(ctx context.Context, f *facts) (err error) {
 	s := n.cfg.Store
-	switch p := e.Payload.(type) {
+	switch p := f.Payload.(type) {
 	case nil: // it is time to hand the account over, unless that comes too late to be posted
-		if f.now.Sub(e.At) <= summaryLate {
-			line := record.Line{Name: "summary"}.With("account", e.Account)
-			f.summary, err = n.cfg.Runner.Do(ctx, byClock(e.ID, e.At, line))
+		if f.now.Sub(f.At) <= summaryLate {
+			line := record.Line{Name: "summary"}.With("account", f.Account)
+			f.summary, err = n.cfg.Runner.Do(ctx, byClock(f.ID, f.At, line))
 		}
 	case record.AttackChanged:
-		if e.Kind == record.Grew || e.Kind == record.WentQuiet {
+		if f.Kind == record.Grew || f.Kind == record.WentQuiet {
 			return n.loadPlace(ctx, f)
 		}
-		if err = n.loadAttack(ctx, e, f); err == nil {
-			err = n.loadWaiting(ctx, e, f)
+		if err = n.loadAttack(ctx, f); err == nil {
+			err = n.loadWaiting(ctx, f)
 		}
 	case record.CardReplaced:
-		if e.Kind == record.CardLost {
-			return n.loadAttack(ctx, e, f)
+		if f.Kind == record.CardLost {
+			return n.loadAttack(ctx, f)
 		}
-		f.successor, err = n.successor(ctx, f.account, f.attack, formerCard(e))
+		f.successor, err = n.successor(ctx, f.account, f.attack, f.former())
 	case record.AttackCourse:
-		err = n.loadAttack(ctx, e, f)
+		err = n.loadAttack(ctx, f)
 	case record.Assignment:
-		if e.Kind != record.TookOver {
-			return n.loadAttack(ctx, e, f)
+		if f.Kind != record.TookOver {
+			return n.loadAttack(ctx, f)
 		}
-		f.triage, err = s.Triage.AllTriage(ctx, e.Account)
+		f.triage, err = s.Triage.AllTriage(ctx, f.Account)
 	case record.FirstStartFacts:
 		f.roles = n.roles(ctx, f.account)
 	case record.ChangeFacts:
-		err = n.loadChange(ctx, e, p.Change, f)
+		err = n.loadChange(ctx, p.Change, f)
 	case record.ApprovalChanged:
-		err = n.loadRequest(ctx, e, p.Request, f)
+		err = n.loadRequest(ctx, p.Request, f)
 	case record.PermissionChanged:
-		if f.loss, err = s.Permissions.PermissionLoss(ctx, e.Account); err != nil {
+		if f.loss, err = s.Permissions.PermissionLoss(ctx, f.Account); err != nil {
 			return err
 		}
-		if f.Changes, err = s.Ledger.Changes(ctx, e.Account); err == nil {
+		if f.Changes, err = s.Ledger.Changes(ctx, f.Account); err == nil {
 			err = f.loadKept(ctx, kept{in: s.Permissions, id: f.loss.ID(), revision: f.loss.Revision})
 		}
 	case record.DrillFacts: // the event of its report is handled again until it is over
-		f.drill, err = s.Drills.Drill(ctx, e.Account)
+		f.drill, err = s.Drills.Drill(ctx, f.Account)
 		if err == nil && p.Report && p.Drill == f.drill.ID && f.drill.Waits(f.now) {
 			err = &laterError{due: time.Now().Add(drillAgain)}
 		}
@@ -143,25 +144,25 @@ func byClock(id string, at time.Time, line record.Line) call.Invocation {
 
 // loadChange reads a change, the one that it extends, and what is stored of its attack: of a settled one, which only
 // says what came of it, no more than where it is said and who hears it.
-func (n *Notifier) loadChange(ctx context.Context, e record.Event, id string, f *facts) (err error) {
-	if f.change, err = n.cfg.Store.Ledger.Change(ctx, e.Account, id); err != nil {
+func (n *Notifier) loadChange(ctx context.Context, id string, f *facts) (err error) {
+	if f.change, err = n.cfg.Store.Ledger.Change(ctx, f.Account, id); err != nil {
 		return err
 	}
 	f.attack = f.change.AttackID
 	if f.change.Extends != "" {
-		if f.extended, err = n.cfg.Store.Ledger.Change(ctx, e.Account, f.change.Extends); err != nil {
+		if f.extended, err = n.cfg.Store.Ledger.Change(ctx, f.Account, f.change.Extends); err != nil {
 			return err
 		}
 	}
-	if e.Kind != record.ChangeSettled {
-		return n.loadAttack(ctx, e, f)
+	if f.Kind != record.ChangeSettled {
+		return n.loadAttack(ctx, f)
 	}
-	return n.awaitCard(ctx, e, f, f.change.At, f.account.OpsMention == "" && len(change.Failure(f.change)) > 0)
+	return n.awaitCard(ctx, f, f.change.At, f.account.OpsMention == "" && len(change.Failure(f.change)) > 0)
 }
 
 // loadRequest reads an approval request; it is zero after Redis was emptied.
-func (n *Notifier) loadRequest(ctx context.Context, e record.Event, id string, f *facts) error {
-	all, err := n.cfg.Store.Approvals.Requests(ctx, e.Account)
+func (n *Notifier) loadRequest(ctx context.Context, id string, f *facts) error {
+	all, err := n.cfg.Store.Approvals.Requests(ctx, f.Account)
 	i := slices.IndexFunc(all, func(q record.ApprovalRequest) bool { return q.ID == id })
 	if err != nil || i < 0 {
 		return err
@@ -171,7 +172,7 @@ func (n *Notifier) loadRequest(ctx context.Context, e record.Event, id string, f
 	if err := f.loadKept(ctx, kept{in: n.cfg.Store.Approvals, id: q.ID, revision: q.Revision}); err != nil {
 		return err
 	}
-	return n.awaitCard(ctx, e, f, q.At, false)
+	return n.awaitCard(ctx, f, q.At, false)
 }
 
 func (f *facts) loadKept(ctx context.Context, k kept) (err error) {
@@ -194,7 +195,7 @@ const (
 // awaitCard reads where the card of an attack is, and how it is routed if that is needed. For a card that is on its way
 // in another channel the event is handled again, for a little while since the change or request was made; in the
 // event's own channel none is, while the event is handled.
-func (n *Notifier) awaitCard(ctx context.Context, e record.Event, f *facts, since time.Time, routed bool) error {
+func (n *Notifier) awaitCard(ctx context.Context, f *facts, since time.Time, routed bool) error {
 	if f.attack == "" {
 		return nil
 	}
@@ -202,8 +203,8 @@ func (n *Notifier) awaitCard(ctx context.Context, e record.Event, f *facts, sinc
 	if err != nil || f.Card.TS != "" && !routed {
 		return err
 	}
-	f.State, _, err = n.cfg.Store.Attacks.AttackState(ctx, e.Account, f.attack)
-	onItsWay := f.Card.TS == "" && f.State.Notified && f.State.Channel != e.Channel
+	f.State, _, err = n.cfg.Store.Attacks.AttackState(ctx, f.Account, f.attack)
+	onItsWay := f.Card.TS == "" && f.State.Notified && f.State.Channel != f.Channel
 	if err == nil && onItsWay && f.now.Sub(since) <= cardPatience {
 		err = &laterError{due: time.Now().Add(cardAgain)}
 	}
@@ -212,14 +213,14 @@ func (n *Notifier) awaitCard(ctx context.Context, e record.Event, f *facts, sinc
 
 // loadAttack reads what is stored of an attack. An event may know more. With the event that the attack began it is
 // written down that its card is about to be posted: this is the way from an attack to a person.
-func (n *Notifier) loadAttack(ctx context.Context, e record.Event, f *facts) (err error) {
-	a, changed := e.Payload.(record.AttackChanged)
-	if changed && e.ID == record.CardDelivery(e.Account, a.Attack.ID) {
+func (n *Notifier) loadAttack(ctx context.Context, f *facts) (err error) {
+	a, changed := f.Payload.(record.AttackChanged)
+	if changed && f.ID == record.CardDelivery(f.Account, a.Attack.ID) {
 		var begun record.Attempt
-		f.AttackDetails, begun, err = n.cfg.Store.Cards.BeginCard(ctx, f.account.Name, f.attack, e.ID, n.cfg.Clocks.Now())
+		f.AttackDetails, begun, err = n.cfg.Store.Cards.BeginCard(ctx, f.account.Name, f.attack, f.ID, n.cfg.Clocks.Now())
 		if err == nil {
 			f.begun = &begun
-			n.trial(e.Account, e.ID, begun) // also if this fails later: else the next attempt would take this one for another replica's
+			n.trial(f.Account, f.ID, begun) // also if this fails later: else the next attempt would take this one for another replica's
 		}
 	} else {
 		f.AttackDetails, err = n.cfg.Store.Cards.Details(ctx, f.account.Name, f.attack)
@@ -229,7 +230,7 @@ func (n *Notifier) loadAttack(ctx context.Context, e record.Event, f *facts) (er
 	}
 	if changed && (!f.known() || f.State.Revision < a.Revision) {
 		f.State = record.AttackState{
-			Attack: a.Attack, Severity: a.Severity, ObservedAt: e.At, Quiet: a.Quiet, Mention: a.Mention, Suppressed: a.Suppressed,
+			Attack: a.Attack, Severity: a.Severity, ObservedAt: f.At, Quiet: a.Quiet, Mention: a.Mention, Suppressed: a.Suppressed,
 			Revision: a.Revision,
 		}
 	}
@@ -242,13 +243,13 @@ func (n *Notifier) loadAttack(ctx context.Context, e record.Event, f *facts) (er
 
 // loadWaiting reads what waits of an attack whose card is about to be posted, or a reply under it, if something newer
 // than the event may.
-func (n *Notifier) loadWaiting(ctx context.Context, e record.Event, f *facts) error {
-	if f.begun != nil && (f.Card.TS != "" || e.Revision() == f.State.Revision) {
+func (n *Notifier) loadWaiting(ctx context.Context, f *facts) error {
+	if f.begun != nil && (f.Card.TS != "" || f.Revision() == f.State.Revision) {
 		return nil
 	}
-	all, err := n.cfg.Store.Outbox.Waiting(ctx, e.Account)
+	all, err := n.cfg.Store.Outbox.Waiting(ctx, f.Account)
 	f.waiting = slices.DeleteFunc(all, func(w record.Event) bool {
-		return w.Attack().ID != e.Attack().ID || w.Changed().Revision == 0
+		return w.Attack().ID != f.Attack().ID || w.Changed().Revision == 0
 	})
 	return err
 }

@@ -6,83 +6,71 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // firstStart is the one message of an account's first poll.
-func firstStart(e record.Event, first record.FirstStartFacts, f facts) plan {
-	return say(f.post(e, card.FirstStart(f.account.Account, first, f.account.Guards, f.roles)))
-}
-
-// storeRebuilt says in a channel what was rebuilt from it.
-func storeRebuilt(e record.Event, rebuilt record.RebuildFacts, f facts) plan {
-	return say(f.post(e, card.StoreRebuilt(e.Account, rebuilt)))
+func firstStart(first record.FirstStartFacts, f facts) plan {
+	return say(f.post(card.FirstStart(f.account.Account, first, f.account.Guards, f.roles)))
 }
 
 // apiUnreachable says that an account can't be watched, unless it is watched again by now: then the monitoring gap says
 // both. Its cards say the same.
-func apiUnreachable(e record.Event, unreachable record.UnreachableFacts, f facts) plan {
+func apiUnreachable(unreachable record.UnreachableFacts, f facts) plan {
 	p := plan{redraw: true}
-	if !f.health.LastGood.After(e.At) {
-		p.posts = []Post{f.post(e, card.Unreachable(f.account.Account, unreachable))}
+	if !f.health.LastGood.After(f.At) {
+		p.posts = []Post{f.post(card.Unreachable(f.account.Account, unreachable))}
 	}
 	return p
 }
 
 // monitoringGap says from when to when an account was not watched, and what happened meanwhile.
-func monitoringGap(e record.Event, gap record.GapFacts, f facts) plan {
-	return plan{redraw: true, posts: []Post{f.post(e, card.MonitoringGap(f.account.Account, gap, f.now))}}
-}
-
-// pagerUnreachable says that a pager can't be called.
-func pagerUnreachable(e record.Event, fault record.PagerFault, f facts) plan {
-	return say(f.post(e, card.PagerUnreachable(f.account.Account, fault)))
-}
-
-// foreignRecords says that the service answers with records of other clients.
-func foreignRecords(e record.Event, came record.ForeignFacts, f facts) plan {
-	return say(f.post(e, card.ForeignRecords(f.account.Account, came)))
+func monitoringGap(gap record.GapFacts, f facts) plan {
+	return plan{redraw: true, posts: []Post{f.post(card.MonitoringGap(f.account.Account, gap, f.now))}}
 }
 
 // handedOver mentions the new owner of an attack, and the former one when it was taken over, if that still holds.
-func handedOver(e record.Event, given record.Assignment, f facts) plan {
+func handedOver(given record.Assignment, f facts) plan {
 	t := f.Triage
 	if t.Owner == nil || t.Owner.ID != given.To {
 		return plan{}
 	}
-	lines := card.HandoverLines(t)
-	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, given.Attack, e.At))
-	return say(f.underCard(f.post(e, card.Lines(lines, nil)), f.post(e, card.Lines(elsewhere, nil))))
+	return f.assigned(given, card.HandoverLines(t), false)
 }
 
 // ackLapsed says under the card of an attack that it is unacknowledged again, if it is, and mentions the former owner
 // and whom the route mentions.
-func ackLapsed(e record.Event, was record.Assignment, f facts) plan {
+func ackLapsed(was record.Assignment, f facts) plan {
 	t := f.Triage
 	resumed := t.Lapsed != nil && f.State.ResumedAt.After(t.Lapsed.Since) // the reply that it did has said so
 	if t.Owner != nil || t.Lapsed == nil || t.Lapsed.ID != was.To || resumed {
 		return plan{}
 	}
-	lines := card.LapseLines(t, f.State)
-	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, was.Attack, e.At))
-	reply := f.post(e, card.Lines(lines, nil))
-	reply.Broadcast = true
-	return say(f.underCard(reply, f.post(e, card.Lines(elsewhere, nil))))
+	return f.assigned(was, card.LapseLines(t, f.State), true)
+}
+
+// assigned says who has an attack under its card, else in the channel, where it names the attack.
+func (f facts) assigned(a record.Assignment, lines []text.Text, broadcast bool) plan {
+	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, a.Attack, f.At))
+	reply := f.post(card.Lines(lines, nil))
+	reply.Broadcast = broadcast
+	return say(f.underCard(reply, f.post(card.Lines(elsewhere, nil))))
 }
 
 // tookOver mentions once each former owner, and the new one unless that person took the attacks over, as far as it
 // still holds.
-func tookOver(e record.Event, _ record.Assignment, f facts) plan {
-	lines := card.TakeoverLines(e, f.triage)
+func tookOver(_ record.Assignment, f facts) plan {
+	lines := card.TakeoverLines(f.Event, f.triage)
 	if len(lines) == 0 {
 		return plan{}
 	}
-	return say(f.post(e, card.Lines(lines, nil)))
+	return say(f.post(card.Lines(lines, nil)))
 }
 
 // summaryDue hands an account over in its channel, as it is when this is posted.
-func summaryDue(e record.Event, f facts) (plan, error) {
-	if f.now.Sub(e.At) > summaryLate {
+func summaryDue(f facts) (plan, error) {
+	if f.now.Sub(f.At) > summaryLate {
 		return plan{}, nil
 	}
-	return say(f.post(e, card.Summary(f.account.Account, f.summary))), nil
+	return say(f.post(card.Summary(f.account.Account, f.summary))), nil
 }

@@ -3,12 +3,10 @@
 package notify
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -40,8 +38,7 @@ type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 }
 
-// Config is what a Notifier works with. No default is filled in but for Metrics, Log and Clocks: the configuration has
-// them.
+// Config is what a Notifier works with. No default is filled in: the configuration has them.
 type Config struct {
 	Slack             *slackconn.Client
 	Store             *store.Store
@@ -51,31 +48,29 @@ type Config struct {
 	Runbooks          map[string]string // by attack type; "*" for the others
 	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them, edits too
 	Zone              *time.Location    // of the hours of a summary
-	Metrics           *metrics.Metrics  // nil: counted for nobody
-	Log               *slog.Logger      // nil: discarded
-	Lines             io.Writer         // each event as a line of JSON; nil: nowhere
-	Clocks            *clock.Clocks     // nil: this machine's
+	Metrics           *metrics.Metrics
+	Log               *slog.Logger
+	Lines             io.Writer // each event as a line of JSON
+	Clocks            *clock.Clocks
 }
 
 // Notifier posts events and redraws cards, of the accounts that this replica owns.
 type Notifier struct {
 	cfg      Config
+	accounts map[string]Account
 	planners map[record.EventKind]planner
 	tried    *trials
-
-	mu    sync.Mutex
-	owned map[string]*owned // by account
+	owned    sync.Map // *owned, by account
 }
 
 // New makes a Notifier.
 func New(cfg Config) *Notifier {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	cfg.Lines = cmp.Or(cfg.Lines, io.Discard)
-	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
 	tried := &trials{slack: cfg.Slack, begun: time.Now(), all: map[delivery]*trial{}, read: map[record.Place]*reading{}}
-	return &Notifier{cfg: cfg, planners: planners(), tried: tried, owned: map[string]*owned{}}
+	n := &Notifier{cfg: cfg, accounts: map[string]Account{}, planners: planners(), tried: tried}
+	for _, a := range cfg.Accounts {
+		n.accounts[a.Name] = a
+	}
+	return n
 }
 
 // owned is an account whose events this replica notifies, and whose cards it redraws.
@@ -92,24 +87,14 @@ type Unread struct {
 	Read  <-chan struct{}
 }
 
-// wait waits until all is read, or the context ends.
-func (u Unread) wait(ctx context.Context) {
-	if u.Read == nil {
-		return
-	}
-	select {
-	case <-ctx.Done():
-	case <-u.Read:
-	}
-}
-
 // Own notifies an account's events, redraws its cards, and has it handed over at its hour, which only one replica may
 // do at a time. It begins nothing more when more ends, and stops in the middle when held does: the next owner verifies
 // what became of it.
 func (n *Notifier) Own(held, more context.Context, account string, unread Unread) {
-	o := &owned{queue: newQueue(n, account), redraws: newRedrawQueue(n, account, unread)}
-	n.setOwned(account, o)
-	defer n.setOwned(account, nil)
+	a := n.accounts[account]
+	o := &owned{newQueue(n, a), newRedrawQueue(n, a, unread)}
+	n.owned.Store(account, o)
+	defer n.owned.Delete(account)
 	var all sync.WaitGroup
 	each := func(what string, do func()) {
 		all.Go(func() { _ = delay.Again(more, n.cfg.Log, what+" of "+account, func() error { do(); return nil }) })
@@ -119,18 +104,15 @@ func (n *Notifier) Own(held, more context.Context, account string, unread Unread
 	})
 	each("cards", func() { o.redraws.run(held, more) })
 	each("summaries", func() {
-		unread.wait(more) // then it is known what is in force, and what was handed over
-		n.runSummaries(more, account)
+		if unread.Read != nil { // then it is known what is in force, and what was handed over
+			select {
+			case <-more.Done():
+			case <-unread.Read:
+			}
+		}
+		n.runSummaries(more, a)
 	})
 	all.Wait()
-}
-
-func (n *Notifier) setOwned(account string, o *owned) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.owned[account] = o; o == nil {
-		delete(n.owned, account)
-	}
 }
 
 // Backlog is what waits in an account; nothing, if another replica owns it.
@@ -139,19 +121,14 @@ func (n *Notifier) Backlog(account string) (events, staleCards metrics.Queue) {
 	if o == nil {
 		return events, staleCards
 	}
-	cards, since := o.redraws.backlog()
-	if !since.IsZero() {
-		staleCards.Age = max(0, n.cfg.Clocks.Now().Sub(since))
-	}
-	staleCards.Waiting = cards
-	return o.queue.backlog(), staleCards
+	return o.queue.backlog(), o.redraws.backlog()
 }
 
 // own is what this replica does for an account; nil if another replica owns it.
 func (n *Notifier) own(account string) *owned {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.owned[account]
+	o, _ := n.owned.Load(account)
+	found, _ := o.(*owned)
+	return found
 }
 
 // queue is the queue of an account; nil if another replica owns it.
@@ -206,7 +183,7 @@ func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error 
 
 // Post puts a message that no event is about into a channel once, however often and by whichever replica it is tried.
 func (n *Notifier) Post(ctx context.Context, p Post) error {
-	defer n.tried.drop(func(d delivery) bool { return d == delivery{p.Account, p.Delivery} })
+	defer n.tried.drop(p.Account, p.Delivery)
 	for {
 		_, err := n.send(ctx, facts{}, p)
 		var later *laterError
@@ -217,13 +194,4 @@ func (n *Notifier) Post(ctx context.Context, p Post) error {
 			return err
 		}
 	}
-}
-
-// account is an account of the configuration.
-func (n *Notifier) account(name string) (Account, bool) {
-	i := slices.IndexFunc(n.cfg.Accounts, func(a Account) bool { return a.Name == name })
-	if i < 0 {
-		return Account{}, false
-	}
-	return n.cfg.Accounts[i], true
 }

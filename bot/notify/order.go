@@ -2,7 +2,6 @@ package notify
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -85,23 +84,17 @@ func (a attention) rare(since, now time.Time) bool {
 // before figures. Among figures those of a card that nobody acts on may wait longest; but they don't wait for ever, as
 // what is more urgent could take every edit.
 func (o stale) due() time.Time {
-	due := o.mark.Since
-	switch u := o.mark.Urgency; {
-	case u == record.UrgentActed:
-		due = dueAtOnce(due)
-	case u == record.UrgentIncident, u == record.UrgentState && o.attention.incident:
-		due = due.Add(-2 * day)
-	case u == record.UrgentState:
-		due = due.Add(-day)
-	case u == record.UrgentStorm, u == record.UrgentGrown:
-		due = due.Add(-lead)
-	default:
-		due = due.Add(o.attention.patience(due))
+	ahead := map[record.Urgency]time.Duration{
+		record.UrgentActed: 3 * day, record.UrgentIncident: 2 * day, record.UrgentState: day,
+		record.UrgentStorm: lead, record.UrgentGrown: lead, record.UrgentFigures: -o.attention.patience(o.mark.Since),
+	}[o.mark.Urgency]
+	if o.mark.Urgency == record.UrgentState && o.attention.incident {
+		ahead += day
 	}
 	if o.rests {
-		due = due.Add(7 * day) // others come first
+		ahead -= 7 * day // others come first
 	}
-	return due
+	return o.mark.Since.Add(-ahead)
 }
 
 // dueAtOnce is when something is due that people wait for since then: before all else.
@@ -116,53 +109,54 @@ func (o stale) turn(account string) record.EditTurn {
 	return t
 }
 
-// turns knows which stale card is drawn next. One goroutine at a time uses it.
-type turns struct {
-	seen  map[string]attention // of cards that were drawn here, by attack
-	drawn map[string]time.Time // storms' cards that were drawn a moment ago, by when that was
-	stuck map[string]stuckCard // by attack
-	tried map[string]time.Time // cards whose last edit failed, by when that was
+// seen is what this replica knows of a card that it drew, or tried to.
+type seen struct {
+	attention attention
+	drawn     time.Time // when it last was
+	tried     time.Time // when its edit failed since
+	mark      string    // the id of the mark for which it can't be edited yet, or isn't recorded: after another one it may have a successor that can
+	again     time.Time // when it is tried again then
 }
 
-func newTurns() turns {
-	return turns{seen: map[string]attention{}, drawn: map[string]time.Time{}, stuck: map[string]stuckCard{}, tried: map[string]time.Time{}}
+// turns knows which stale card is drawn next, by what was seen of each attack's. One goroutine at a time uses it.
+type turns map[string]*seen
+
+// of is what is known of a card. Of too many none is known again, as to another replica.
+func (t turns) of(attack string) *seen {
+	if t[attack] == nil {
+		if len(t) >= mostSeen {
+			clear(t)
+		}
+		t[attack] = &seen{}
+	}
+	return t[attack]
 }
 
-// saw notes how much attention a card gets that was drawn. Of too many it knows none again, as another replica would.
-func (t *turns) saw(attack string, a attention, goesOn bool) {
-	if !goesOn {
-		delete(t.seen, attack)
-		return
+// saw notes how much attention a card gets that was drawn now.
+func (t turns) saw(attack string, a attention, goesOn bool, now time.Time) {
+	if *t.of(attack) = (seen{attention: a, drawn: now}); !goesOn {
+		delete(t, attack)
 	}
-	if len(t.seen) >= mostSeen {
-		clear(t.seen)
-	}
-	t.seen[attack] = a
 }
 
 // next is the first of the stale cards; with wait > 0 there is none to be drawn now.
-func (t *turns) next(marks map[string]record.RedrawMark, now time.Time) (o stale, wait time.Duration) {
-	maps.DeleteFunc(t.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.again) })
-	maps.DeleteFunc(t.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= restsFor })
-	maps.DeleteFunc(t.drawn, func(_ string, at time.Time) bool { return now.Sub(at) >= stormEvery })
+func (t turns) next(marks map[string]record.RedrawMark, now time.Time) (o stale, wait time.Duration) {
 	wait = whenWoken
-	var first time.Time
 	for attack, mark := range marks {
+		c, early := cmp.Or(t[attack], &seen{}), time.Duration(0)
 		if mark.Urgency == record.UrgentStorm {
-			if early := stormEvery - now.Sub(t.drawn[attack]); early > 0 {
-				wait = min(wait, early)
-				continue
-			}
+			early = stormEvery - now.Sub(c.drawn)
 		}
-		if s, ok := t.stuck[attack]; ok {
-			wait = min(wait, s.again.Sub(now))
+		if mark.ID == c.mark {
+			early = max(early, c.again.Sub(now))
+		}
+		if early > 0 {
+			wait = min(wait, early)
 			continue
 		}
-		_, rests := t.tried[attack]
-		one := stale{attack: attack, mark: mark, rests: rests, attention: t.seen[attack]}
-		due := one.due()
-		if o.attack == "" || cmp.Or(due.Compare(first), strings.Compare(attack, o.attack)) < 0 {
-			o, first = one, due
+		one := stale{attack, mark, c.attention, now.Sub(c.tried) < restsFor}
+		if o.attack == "" || cmp.Or(one.due().Compare(o.due()), strings.Compare(attack, o.attack)) < 0 {
+			o = one
 		}
 	}
 	if o.attack != "" {

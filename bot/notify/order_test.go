@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -98,11 +99,11 @@ func TestWhichCardIsDrawnFirst(t *testing.T) {
 	}
 	shuffled := slices.Clone(want)
 	rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	marks, tt := map[string]record.RedrawMark{}, newTurns()
+	marks, tt := map[string]record.RedrawMark{}, turns{}
 	for _, o := range shuffled {
-		marks[o.attack], tt.seen[o.attack] = o.mark, o.attention
+		marks[o.attack], tt.of(o.attack).attention = o.mark, o.attention
 		if o.rests {
-			tt.tried[o.attack] = now
+			tt.of(o.attack).tried = now
 		}
 	}
 	for _, o := range want {
@@ -118,12 +119,17 @@ func TestWhichCardIsDrawnFirst(t *testing.T) {
 // What is remembered of cards that were drawn has an end: one account has storm after storm.
 func TestTurnsForgetStorms(t *testing.T) {
 	t.Parallel()
-	turns := newTurns()
-	turns.drawn["s1"] = now
+	turns := turns{}
+	turns.saw("s1", attention{}, true, now)
 	storms := map[string]record.RedrawMark{"s1": {Urgency: record.UrgentStorm}}
 	_, wait := turns.next(storms, now.Add(time.Second))
 	require.Equal(t, stormEvery-time.Second, wait)
 	next, _ := turns.next(storms, now.Add(stormEvery))
 	require.Equal(t, "s1", next.attack)
-	require.Empty(t, turns.drawn)
+	turns.saw("s1", attention{}, false, now)
+	require.Empty(t, turns)
+	for i := range mostSeen + 1 {
+		turns.saw(fmt.Sprint("s", i), attention{}, true, now)
+	}
+	require.Len(t, turns, 1, "of too many none is known again")
 }

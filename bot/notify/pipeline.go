@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -19,7 +21,7 @@ type plan struct {
 }
 
 // planner makes a plan of an event. It is pure.
-type planner func(e record.Event, f facts) (plan, error)
+type planner func(f facts) (plan, error)
 
 // planners has one for each kind of event.
 func planners() map[record.EventKind]planner {
@@ -35,7 +37,7 @@ func planners() map[record.EventKind]planner {
 		record.CardLost:             of(cardLost),
 		record.CardLeft:             of(cardLeft),
 		record.FirstStart:           of(firstStart),
-		record.StoreRebuilt:         of(storeRebuilt),
+		record.StoreRebuilt:         says(card.StoreRebuilt),
 		record.APIUnreachable:       of(apiUnreachable),
 		record.MonitoringGap:        of(monitoringGap),
 		record.PermissionLost:       of(permissionChanged),
@@ -48,38 +50,39 @@ func planners() map[record.EventKind]planner {
 		record.HandedOver:           of(handedOver),
 		record.TookOver:             of(tookOver),
 		record.AckLapsed:            of(ackLapsed),
-		record.PagerUnreachable:     of(pagerUnreachable),
-		record.ForeignRecords:       of(foreignRecords),
+		record.PagerUnreachable:     says(card.PagerUnreachable),
+		record.ForeignRecords:       says(card.ForeignRecords),
 		record.DrillChanged:         of(drillChanged),
 		record.SummaryDue:           summaryDue,
 	}
 }
 
 // of is the planner of a kind with a payload.
-func of[P record.Payload](pure func(e record.Event, p P, f facts) plan) planner {
-	return func(e record.Event, f facts) (plan, error) {
-		p, ok := e.Payload.(P)
+func of[P record.Payload](pure func(p P, f facts) plan) planner {
+	return func(f facts) (plan, error) {
+		p, ok := f.Payload.(P)
 		if !ok {
-			return plan{}, fmt.Errorf("notify event %s: %s has the payload %T", e.ID, e.Kind, e.Payload)
+			return plan{}, fmt.Errorf("notify event %s: %s has the payload %T", f.ID, f.Kind, f.Payload)
 		}
-		return pure(e, p, f), nil
+		return pure(p, f), nil
 	}
 }
 
+// says is the planner of a kind whose message follows from its payload.
+func says[P record.Payload](draw func(*config.Account, P) card.Message) planner {
+	return of(func(p P, f facts) plan { return say(f.post(draw(f.account.Account, p))) })
+}
+
 // handle brings an event to Slack, and takes it off the outbox: load its facts, plan, post, record.
-func (n *Notifier) handle(ctx context.Context, e record.Event) error {
-	a, ok := n.account(e.Account)
-	if !ok {
-		return fmt.Errorf("notify event of %s: no such account", e.Account)
-	}
+func (n *Notifier) handle(ctx context.Context, a Account, e record.Event) error {
 	if urgent(e) {
 		ctx = slackconn.Urgent(ctx)
 	}
 	f := n.facts(a, "")
-	if attack := e.Attack().ID; attack != "" {
-		f.attack = record.AttackID(a.Name, attack)
+	if f.Event = e; e.Attack().ID != "" {
+		f.attack = record.AttackID(a.Name, e.Attack().ID)
 	}
-	if err := n.load(ctx, e, &f); err != nil {
+	if err := n.load(ctx, &f); err != nil {
 		return err
 	}
 	if q := n.queue(e.Account); q != nil {
@@ -88,15 +91,16 @@ func (n *Notifier) handle(ctx context.Context, e record.Event) error {
 			return &orderError{f.attack} // facts may be older than the event that is before it
 		}
 	}
-	return n.say(ctx, e, f)
+	return n.say(ctx, f)
 }
 
 // say plans an event's messages by the facts at hand, carries that out, and takes the event off the outbox. Where the
 // first message is the event's own, or a card, its place is recorded with that.
-func (n *Notifier) say(ctx context.Context, e record.Event, f facts) error {
-	p, err := n.planners[e.Kind](e, f)
+func (n *Notifier) say(ctx context.Context, f facts) error {
+	e := f.Event
+	p, err := n.planners[e.Kind](f)
 	if err == nil {
-		err = n.prepare(ctx, e, f, p)
+		err = n.prepare(ctx, f, p)
 	}
 	if err != nil {
 		return err
@@ -114,7 +118,7 @@ func (n *Notifier) say(ctx context.Context, e record.Event, f facts) error {
 	switch {
 	case err != nil:
 	case first.post.card:
-		err = n.recordCard(ctx, e, f, first)
+		err = n.recordCard(ctx, f, first)
 	case first.post.Delivery != e.ID || first.post.replaces.TS != "":
 		err = n.record(ctx, e, record.Place{}, false)
 	default:
@@ -122,23 +126,23 @@ func (n *Notifier) say(ctx context.Context, e record.Event, f facts) error {
 	}
 	if err == nil {
 		for _, post := range p.posts {
-			n.tried.drop(func(d delivery) bool { return d == delivery{e.Account, post.Delivery} })
+			n.tried.drop(e.Account, post.Delivery)
 		}
 	}
 	return err
 }
 
 // prepare does what goes before a plan's posts.
-func (n *Notifier) prepare(ctx context.Context, e record.Event, f facts, p plan) error {
+func (n *Notifier) prepare(ctx context.Context, f facts, p plan) error {
 	if p.stale {
-		if err := n.cfg.Store.Cards.MarkStale(ctx, e.Account, f.attack, urgency(e)); err != nil {
+		if err := n.cfg.Store.Cards.MarkStale(ctx, f.Account, f.attack, urgency(f.Event)); err != nil {
 			return err
 		}
 	}
-	if p.stale && e.Kind != record.Grew {
-		n.Redraw(e.Account)
+	if p.stale && f.Kind != record.Grew {
+		n.Redraw(f.Account)
 	} else if p.stale || p.redraw {
-		n.Stale(e.Account)
+		n.Stale(f.Account)
 	}
 	if p.page != nil {
 		if err := f.account.Page(ctx, *p.page); err != nil {
@@ -156,37 +160,37 @@ func (n *Notifier) prepare(ctx context.Context, e record.Event, f facts, p plan)
 // recordCard records where an attack's card is, also of one that was dropped and is hit again. Where an earlier event's
 // delivery is the card, e is taken off with it; where that was posted before e was found, e is said under it: the card
 // doesn't say it. That is planned by the facts at hand: where the store can't keep the place they would never change.
-func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card delivered) error {
-	began := e
+func (n *Notifier) recordCard(ctx context.Context, f facts, card delivered) error {
+	began := f.Event
 	began.ID = card.post.Delivery
 	if err := n.record(ctx, began, card.at, card.at.TS != ""); err != nil {
 		return err
 	}
-	n.catchUp(ctx, e, f, card.found || card.done)
+	n.catchUp(ctx, f, card.found || card.done)
 	if f.Card.TS != "" {
-		n.Stale(e.Account) // what is left of the former
+		n.Stale(f.Account) // what is left of the former
 	}
 	switch {
-	case began.ID == e.ID:
+	case began.ID == f.ID:
 		return nil
 	case card.at.TS != "" && f.Card.TS == "" && (card.found || card.done):
 		f.Card = card.at
-		return n.say(ctx, e, f)
+		return n.say(ctx, f)
 	}
-	return n.record(ctx, e, record.Place{}, false)
+	return n.record(ctx, f.Event, record.Place{}, false)
 }
 
 // catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before
 // it is known where it is. One that was found, because another replica had posted it before, may have been drawn at any
 // time.
-func (n *Notifier) catchUp(ctx context.Context, e record.Event, drawn facts, found bool) {
-	now, err := n.cfg.Store.Cards.Details(ctx, e.Account, drawn.attack)
+func (n *Notifier) catchUp(ctx context.Context, drawn facts, found bool) {
+	now, err := n.cfg.Store.Cards.Details(ctx, drawn.Account, drawn.attack)
 	newer := now.State.Revision > drawn.State.Revision
 	if err == nil && (found || newer || doneSince(now, drawn.AttackDetails)) {
-		err = n.MarkActed(ctx, e.Account, drawn.attack)
+		err = n.MarkActed(ctx, drawn.Account, drawn.attack)
 	}
 	if err != nil {
-		n.cfg.Log.ErrorContext(ctx, "read what was done since a card was drawn", "account", e.Account, "err", err)
+		n.cfg.Log.ErrorContext(ctx, "read what was done since a card was drawn", "account", drawn.Account, "err", err)
 	}
 }
 

@@ -92,7 +92,7 @@ type planned struct {
 // test runs rows, which cover all the kinds given.
 func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 	t.Helper()
-	n := New(Config{Slack: slackconn.Connect(slackconn.Config{})})
+	n := made(Config{Slack: slackconn.Connect(slackconn.Config{})})
 	covered := map[record.EventKind]bool{}
 	for _, row := range rows {
 		covered[row.kind] = true
@@ -105,7 +105,8 @@ func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 		}
 		f := row.facts
 		f.account, f.now, f.attack = Account{Account: &config.Account{Name: "acme", Channel: "C0"}, Page: func(context.Context, record.Page) error { return nil }}, now, record.AttackID("acme", "x:1")
-		p, err := n.planners[row.kind](e, f)
+		f.Event = e
+		p, err := n.planners[row.kind](f)
 		require.NoError(t, err, row.name)
 		require.Equal(t, row.want, p.all(), row.name)
 		if row.says != "" {
@@ -121,13 +122,13 @@ func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 
 func TestEachKindHasAHandler(t *testing.T) {
 	t.Parallel()
-	n := New(Config{Slack: slackconn.Connect(slackconn.Config{})})
+	n := made(Config{Slack: slackconn.Connect(slackconn.Config{})})
 	require.Len(t, n.planners, 28)
 	for kind, plan := range n.planners {
 		if kind == record.SummaryDue {
 			continue
 		}
-		_, err := plan(record.Event{ID: "e1", Kind: kind}, facts{})
+		_, err := plan(facts{Event: record.Event{ID: "e1", Kind: kind}})
 		require.EqualError(t, err, fmt.Sprintf("notify event e1: %s has the payload <nil>", kind))
 	}
 }

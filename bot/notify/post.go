@@ -39,13 +39,13 @@ type Post struct {
 func say(posts ...Post) plan { return plan{posts: posts} }
 
 // post is a message about an event, in the event's channel.
-func (f facts) post(e record.Event, msg card.Message) Post {
-	return Post{Account: e.Account, Channel: e.Channel, Urgent: urgent(e), Delivery: e.ID, Message: msg}
+func (f facts) post(msg card.Message) Post {
+	return Post{Account: f.Account, Channel: f.Channel, Urgent: urgent(f.Event), Delivery: f.ID, Message: msg}
 }
 
 // thread is a reply to a card, which only those read who follow it.
-func (f facts) thread(e record.Event, under record.Place, msg card.Message) Post {
-	p := f.post(e, msg)
+func (f facts) thread(under record.Place, msg card.Message) Post {
+	p := f.post(msg)
 	p.Channel, p.Thread, p.optional = under.Channel, under.TS, true
 	return p
 }
@@ -157,7 +157,7 @@ func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool)
 		err = errNowhere
 	}
 	if lost.Channel = reply.repost; err == nil {
-		err = n.handle(ctx, lost)
+		err = n.handle(ctx, f.account, lost)
 	}
 	if err == nil {
 		at.Channel, at.TS, err = n.cfg.Store.Cards.Card(ctx, reply.Account, f.attack)

@@ -21,7 +21,7 @@ import (
 // doesn't wait for what is posted: it has a lane of its own.
 type queue struct {
 	notifier *Notifier
-	account  string
+	account  Account
 	began    time.Time // when this replica began to post
 
 	mu      sync.Mutex
@@ -43,9 +43,9 @@ type done struct {
 	at time.Time
 }
 
-func newQueue(n *Notifier, account string) *queue {
+func newQueue(n *Notifier, a Account) *queue {
 	return &queue{
-		notifier: n, account: account, began: time.Now(), missing: true, wake: make(chan struct{}, 1), stopping: make(chan struct{}),
+		notifier: n, account: a, began: time.Now(), missing: true, wake: make(chan struct{}, 1), stopping: make(chan struct{}),
 		lanes: map[string]*lane{}, known: map[string]time.Time{}, holders: map[string]*queued{}, behind: map[string][]*queued{},
 	}
 }
@@ -130,14 +130,14 @@ func (q *queue) backlog() (all metrics.Queue) {
 // run notifies until more ends, and then waits for what is being notified. What waited here is dropped: the outbox has
 // it.
 func (q *queue) run(held, more context.Context) {
-	defer q.notifier.tried.drop(func(d delivery) bool { return d.account == q.account })
+	defer q.notifier.tried.drop(q.account.Name, "")
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer close(q.stopping)
 	for more.Err() == nil {
 		var all []func(context.Context)
 		wait := redrawAgain
-		_ = delay.Try(q.notifier.cfg.Log, "events of "+q.account, func() error {
+		_ = delay.Try(q.notifier.cfg.Log, "events of "+q.account.Name, func() error {
 			q.load(held)
 			all, wait = q.start()
 			return nil
@@ -162,9 +162,9 @@ func (q *queue) load(ctx context.Context) {
 	if !missing {
 		return
 	}
-	events, err := q.notifier.cfg.Store.Outbox.Waiting(ctx, q.account)
+	events, err := q.notifier.cfg.Store.Outbox.Waiting(ctx, q.account.Name)
 	if err != nil {
-		q.notifier.cfg.Log.WarnContext(ctx, "read outbox", "account", q.account, "err", err)
+		q.notifier.cfg.Log.WarnContext(ctx, "read outbox", "account", q.account.Name, "err", err)
 		q.mu.Lock()
 		q.missing = true // it is read again soon
 		q.mu.Unlock()
@@ -242,7 +242,7 @@ func (q *queue) ask(ctx context.Context, channel string, l *lane) {
 	l.running--
 	l.slot, l.asks = err == nil && wait == 0, time.Now().Add(wait)
 	if err != nil {
-		q.notifier.cfg.Log.WarnContext(ctx, "ask for the right to post", "account", q.account, "channel", channel, "err", err)
+		q.notifier.cfg.Log.WarnContext(ctx, "ask for the right to post", "account", q.account.Name, "channel", channel, "err", err)
 		l.fail(begun, 0)
 	}
 	signal(q.wake)
@@ -324,10 +324,10 @@ func (q *queue) covers(e record.Event, attack string) bool {
 func (q *queue) work(held context.Context, w *queued) {
 	begun := time.Now()
 	err := delay.Try(q.notifier.cfg.Log, "an event", func() error {
-		return q.notifier.handle(record.WithRequest(held, w.Request), w.Event)
+		return q.notifier.handle(record.WithRequest(held, w.Request), q.account, w.Event)
 	})
 	if err == nil {
-		q.notifier.tried.drop(func(d delivery) bool { return d == delivery{q.account, w.ID} })
+		q.notifier.tried.drop(q.account.Name, w.ID)
 	} else if held.Err() != nil {
 		err = errStopping
 	}
@@ -367,8 +367,8 @@ func (q *queue) ended(w *queued, begun time.Time, err error) {
 		q.failed(w, err)
 		w.failed++
 		w.parked = w.parked && !w.stuck()
-		if a, ok := q.notifier.account(w.Account); ok && a.Channel != w.Channel && errors.Is(err, errNowhere) {
-			w.Channel = a.Channel // so that it is never lost
+		if w.Channel != q.account.Channel && errors.Is(err, errNowhere) {
+			w.Channel = q.account.Channel // so that it is never lost
 		} else {
 			l.fail(begun, 0)
 		}

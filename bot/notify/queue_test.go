@@ -1,10 +1,12 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,7 +20,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -144,6 +148,13 @@ func (s *choosy) show(message inHistory) {
 	})
 }
 
+// made is a Notifier for whose log, lines and figures nobody cares.
+func made(cfg Config) *Notifier {
+	cfg.Log, cfg.Metrics = slog.New(slog.DiscardHandler), metrics.New()
+	cfg.Lines, cfg.Clocks = cmp.Or(cfg.Lines, io.Discard), cmp.Or(cfg.Clocks, clock.New())
+	return New(cfg)
+}
+
 // owning plays with a Notifier that owns acme, whose channel is C1.
 func owning(t *testing.T, refuses func(channel, text string) string, play func(n *Notifier, s *choosy)) {
 	t.Helper()
@@ -162,7 +173,7 @@ func owningWith(t *testing.T, refuses func(channel, text string) string, configu
 		b := newBox(t)
 		cfg.Store = b.Store
 		configure(&cfg, b)
-		n := New(cfg)
+		n := made(cfg)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); n.Own(ctx, ctx, "acme", Unread{}) }()
@@ -215,7 +226,7 @@ func picks(q *queue) *queued {
 func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		waiting := newQueue(New(Config{}), "acme")
+		waiting := newQueue(made(Config{}), Account{Account: &config.Account{Name: "acme"}})
 		events := []record.Event{{ID: "storm", Channel: "C1", Kind: record.NewAttack, Payload: record.AttackChanged{Storm: &record.Storm{}}}, {ID: "attack", Channel: "C1", Kind: record.NewAttack}}
 		for i := range 4 {
 			events = append(events, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Kind: record.NewIncident})
@@ -237,7 +248,7 @@ func TestAnIncidentGoesAheadOfItsAttacksCard(t *testing.T) {
 	about := func(id string, kind record.EventKind) record.Event {
 		return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, Payload: record.AttackChanged{Attack: apiclient.Attack{ID: "x:1"}}}
 	}
-	q := newQueue(New(Config{MessagesPerSecond: 1, Slack: slackconn.Connect(slackconn.Config{})}), "acme")
+	q := newQueue(made(Config{MessagesPerSecond: 1, Slack: slackconn.Connect(slackconn.Config{})}), Account{Account: &config.Account{Name: "acme"}})
 	q.add([]record.Event{about("card", record.NewAttack)})
 	asks := func(l *lane) func(context.Context) {
 		q.mu.Lock()
@@ -277,7 +288,7 @@ func TestACardInDoubtYieldsOnlyToWhatGoesFirst(t *testing.T) {
 		p := record.AttackChanged{Attack: apiclient.Attack{ID: attack}}
 		return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, At: at, Payload: p}
 	}
-	q := newQueue(New(Config{}), "acme")
+	q := newQueue(made(Config{}), Account{Account: &config.Account{Name: "acme"}})
 	q.add([]record.Event{event("card", record.NewAttack, "x:1", at)})
 	card := picks(q)
 	q.ended(card, time.Now(), &laterError{due: time.Now()})

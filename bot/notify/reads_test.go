@@ -19,7 +19,7 @@ func TestAReplyReadsOneChangeAndARedrawAllOnce(t *testing.T) {
 	box.holds(record.AttackState{Attack: through})
 	box.redis.HSet("{a:acme}:cards", theAttack, cardAt.String())
 	slack := &choosy{refuses: func(string, string) string { return "" }}
-	n := New(Config{
+	n := made(Config{
 		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: slack}}),
 		Store:    box.Store,
 		Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1"}}},
@@ -27,12 +27,12 @@ func TestAReplyReadsOneChangeAndARedrawAllOnce(t *testing.T) {
 	require.NoError(t, box.Ping(t.Context())) // it is connected
 	box.reads = nil
 	settled := record.Event{ID: "c1:done", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}
-	require.NoError(t, n.handle(t.Context(), settled))
+	require.NoError(t, n.handle(t.Context(), n.accounts["acme"], settled))
 	require.Equal(t, []string{"{a:acme}:changes", "{a:acme}:cards"}, box.reads)
 	require.Len(t, slack.took, 1)
 
 	box.reads = nil
-	_, err := newRedrawQueue(n, "acme", Unread{}).redraw(t.Context(), stale{attack: theAttack})
+	_, err := newRedrawQueue(n, n.accounts["acme"], Unread{}).redraw(t.Context(), stale{attack: theAttack})
 	require.NoError(t, err)
 	require.Equal(t, []string{"{a:acme}:attacks"}, box.reads)
 }

@@ -22,7 +22,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
@@ -157,6 +159,7 @@ func (l *live) own(account string, messagesPerSecond float64) {
 		Store:             l.store,
 		Accounts:          []notify.Account{{Account: &config.Account{Name: account, Channel: "C1"}}},
 		MessagesPerSecond: messagesPerSecond, Log: slog.New(slog.NewTextHandler(l.t.Output(), nil)),
+		Metrics: metrics.New(), Lines: io.Discard, Clocks: clock.New(),
 	})
 	var owners sync.WaitGroup
 	ctx, stop := context.WithCancel(l.t.Context())
