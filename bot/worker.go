@@ -228,7 +228,7 @@ func (w *worker) keepCompany(ctx context.Context, req request, p Piece) (watched
 		_ = delay.Try(w.Log, "a wait", func() error {
 			if delay.Sleep(ctx, wait) == nil && !shown.Load() && inv.Actor.Via != record.ViaPager && p.Mine(ctx) {
 				line := text.Code(text.Cut(inv.Line.String(), maxLogged))
-				w.send(ctx, req, say(text.Lead("Still trying", ": ", line, ". You get the outcome as soon as it's known")))
+				w.send(ctx, req, say(text.Newf("*Still trying*: %v. You get the outcome as soon as it's known", line)))
 			}
 			return nil
 		})

@@ -39,19 +39,21 @@ func findAttackTyped(ctx context.Context, c *job, typed string) error {
 		for _, f := range found {
 			ids = append(ids, f.attack.ID)
 		}
-		return refusal.Usage(text.New("Ambiguous id: ", text.Code(text.Field(typed)), ". It fits several attacks: ", strings.Join(ids[:min(5, len(ids))], ", ")))
+		return refusal.Usage(text.Newf("Ambiguous id: `%v`. It fits several attacks: %v",
+			text.Field(typed), strings.Join(ids[:min(5, len(ids))], ", ")))
 	case err != nil:
 		return refusal.FromService(err)
 	}
 	if strings.HasPrefix(typed, "s") {
 		return report.NoStorm(typed)
 	}
-	unknown := text.New("Unknown attack: ", text.Code(text.Field(typed)), ". ")
+	unknown := text.Newf("Unknown attack: `%v`. ", text.Field(typed))
 	if len(typed) < record.MinPrefix {
-		return refusal.Usage(text.New(unknown, "An id needs at least ", record.MinPrefix, " characters"))
+		return refusal.Usage(text.Newf("%vAn id needs at least %v characters", unknown, record.MinPrefix))
 	}
 	back := accounts[0].Lookback
-	return refusal.Usage(text.New(unknown, "None has that id in the last ", text.Duration(back), ": ", text.Code("attacks since="+grammar.DurationText(back)), " lists them"))
+	return refusal.Usage(text.Newf("%vNone has that id in the last %v: `attacks since=%v` lists them",
+		unknown, text.Duration(back), grammar.DurationText(back)))
 }
 
 // attackTyped is the attack that a line names, or which its place implies; "": neither.

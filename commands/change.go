@@ -87,7 +87,8 @@ func (c *job) resumeAll(ctx context.Context, mine []record.Change, whole bool) (
 		return res, partlyDone(len(mine), res, failed)
 	}
 	if !whole {
-		res.Lines = append(res.Lines, text.New("It was asked over ", text.Duration(approval.MaxAge), " ago: what was not begun by then was not done"))
+		res.Lines = append(res.Lines, text.Newf("It was asked over %v ago: what was not begun by then was not done",
+			text.Duration(approval.MaxAge)))
 	}
 	return res, nil
 }

@@ -149,7 +149,7 @@ func (c *job) verifyAbandoned(ctx context.Context, ch *record.Change) (fault err
 			}
 		}
 		if !s.Done {
-			fault = refusal.Guarded(text.New("it was begun at ", ch.At, " and cut short: the service lists nothing of it. Ask again if it is still wanted"))
+			fault = refusal.Guarded(text.Newf("it was begun at %v and cut short: the service lists nothing of it. Ask again if it is still wanted", ch.At))
 		}
 	}
 	return fault

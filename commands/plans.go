@@ -212,9 +212,9 @@ func addChange(res *call.Result, ch record.Change) {
 	res.Changes = append(res.Changes, ch)
 	line := text.Lead(ch.Does, ": ", words.Accepted(ch))
 	if ch.Undoes == "" {
-		line = text.New(line, ". ", text.Code(cmp.Or(ch.Extends, ch.ID)), ", by ", words.MadeBy(ch))
+		line.Addf(". `%v`, by %v", cmp.Or(ch.Extends, ch.ID), words.MadeBy(ch))
 		if !ch.Until.IsZero() {
-			line = text.New(line, ", until ", ch.Until, words.Renewal(ch))
+			line.Addf(", until %v%v", ch.Until, words.Renewal(ch))
 		}
 	}
 	res.Lines = append(res.Lines, line)
@@ -270,14 +270,14 @@ func partlyDone(all int, res call.Result, failed []error) error {
 	}
 	var words text.Text
 	for _, l := range res.Lines {
-		words = text.New(words, l, ".\n")
+		words.Addf("%v.\n", l)
 	}
 	for _, err := range failed {
 		refused, ok := errors.AsType[*refusal.Refusal](err)
 		if !ok {
 			return errors.Join(failed...)
 		}
-		words = text.New(words, refused.Text, ".\n")
+		words.Addf("%v.\n", refused.Text)
 	}
 	if len(failed) < all {
 		words = text.Lead("Failed in part. ", words)

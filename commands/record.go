@@ -128,7 +128,7 @@ func (w *recorder) countRefusals(ctx context.Context, until time.Time) {
 	sideBySide(slices.Collect(maps.Keys(more)), loadsAtOnce, func(account string) error {
 		w.record(ctx, record.AuditEntry{
 			Account: account, At: now, Actor: record.Actor{Name: "others", Via: record.ViaClock}, Outcome: "refused",
-			Why: text.New("and ", text.Number(more[account]), " more refused until ", text.Clock(now)).String(),
+			Why: text.Newf("and %v more refused until %v", text.Number(more[account]), text.Clock(now)).String(),
 		})
 		return nil
 	})

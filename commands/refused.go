@@ -67,8 +67,8 @@ func (r *refusals) count(c *call.Call, e record.AuditEntry, err error) (said err
 	}
 	r.people[who]++ // it is said
 	last := *refused
-	last.Text = text.New(refused.All(), ". Much was refused here within an hour: until ", text.Clock(r.ends),
-		" what you may not do gets no answer")
+	last.Text = text.Newf("%v. Much was refused here within an hour: until %v what you may not do gets no answer",
+		refused.All(), text.Clock(r.ends))
 	last.Next, last.Cause = nil, err
 	return &last, true
 }

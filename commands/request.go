@@ -150,8 +150,8 @@ func closeRequest(ctx context.Context, c *job, q record.ApprovalRequest, why tex
 	if err := saveDecision(ctx, c, &q, record.RequestClosed, why.String()); err != nil {
 		return res, err
 	}
-	return res, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.New("what was asked for is no longer what it was: ", why,
-		". The request is closed; ", text.Field(q.Asker.Name), " can ask again")}
+	return res, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.Newf("what was asked for is no longer what it was: %v. The request is closed; %v can ask again",
+		why, text.Field(q.Asker.Name))}
 }
 
 // asAsker is a request's line as its asker's call. It works on what was loaded for the decision.

@@ -75,7 +75,8 @@ func (r *Runner) Permitted(ctx context.Context, inv call.Invocation, account str
 	case c.Unsure || c.Could >= missing:
 		left = text.New("Slack doesn't say just now whether you may do more. Try again in a moment")
 	default:
-		left = text.New("You are ", text.Bold(c.Role.String()), ". What needs more is left out. ", approval.WhomToAsk(c, missing))
+		left = text.Newf("You are *%v*. What needs more is left out. %v",
+			c.Role.String(), approval.WhomToAsk(c, missing))
 	}
 	return may, left
 }
@@ -128,9 +129,11 @@ func refuseHidden(ctx context.Context, c *job, hidden *config.Account) error {
 	for _, a := range c.Accounts {
 		names = append(names, a.Name)
 	}
-	said := &refusal.Refusal{Kind: refusal.ErrUsage, Cause: refusal.ErrRecorded, Text: text.New("Unknown account: ", refusal.Typed(c.named()), grammar.Hint(c.named(), names), ". One of: ", call.AccountNames(c.Accounts))}
+	said := &refusal.Refusal{Kind: refusal.ErrUsage, Cause: refusal.ErrRecorded, Text: text.Newf("Unknown account: %v%v. One of: %v",
+		refusal.Typed(c.named()), grammar.Hint(c.named(), names), call.AccountNames(c.Accounts))}
 	if c.Could > record.NoRole {
-		said.Kind, said.Text = refusal.ErrDenied, text.New("Slack doesn't say just now whether a user group lets you see an account ", refusal.Typed(c.named()), ". Try again in a moment")
+		said.Kind, said.Text = refusal.ErrDenied, text.Newf("Slack doesn't say just now whether a user group lets you see an account %v. Try again in a moment",
+			refusal.Typed(c.named()))
 	}
 	if c.Account = hidden; hidden != nil {
 		_ = c.recordRefusal(ctx, refusal.Denied(text.New("no role on this account")))

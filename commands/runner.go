@@ -56,7 +56,7 @@ func refuse(ctx context.Context, c *job, err error) error {
 	if at := c.accountOf(c.Invocation); at != nil && c.Unsure && c.changes {
 		known, _ := c.Store.Ledger.Changes(ctx, at.Name)
 		if begun, _ := c.begun(at.Name, known); len(begun) > 0 {
-			return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("this was begun, and Slack doesn't say just now who you are. Look at ", text.Code("status"), " before you try it again")}
+			return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.Newf("this was begun, and Slack doesn't say just now who you are. Look at `status` before you try it again")}
 		}
 	}
 	return c.recordRefusal(ctx, err)
@@ -133,7 +133,7 @@ func findAttack(ctx context.Context, c *job) error {
 // checkArguments brings the line into canonical form.
 func checkArguments(c *job) error {
 	if c.Account == nil && !c.Cmd.AnyAccount {
-		return c.Cmd.Misuse(text.New("Missing: ", text.Code("account="), ", one of: ", call.AccountNames(c.Accounts)))
+		return c.Cmd.Misuse(text.Newf("Missing: `account=`, one of: %v", call.AccountNames(c.Accounts)))
 	}
 	var err error
 	c.Line, err = c.Cmd.Check(c.Line, c.Account)
@@ -182,5 +182,5 @@ func requireNotOff(c *job) error {
 	if c.Cmd.Plan == nil || c.Policy.ChangesNow() != config.ChangesOff {
 		return nil
 	}
-	return refusal.Guarded(text.New("changes are switched off (", text.Code("policy.changes: off"), ")"))
+	return refusal.Guarded(text.Newf("changes are switched off (`policy.changes: off`)"))
 }

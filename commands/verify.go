@@ -76,8 +76,7 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	case stopped != nil, d.step.Kind == record.CreateRule && age < verifyFor:
 		return false, errNotListed
 	case !before:
-		return true, fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, &refusal.Refusal{Kind: refusal.ErrService, Text: text.New(
-			"the service did not answer, and what it was to take the place of is another by now: look with ", text.Code("lists"))})
+		return true, fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, &refusal.Refusal{Kind: refusal.ErrService, Text: text.Newf("the service did not answer, and what it was to take the place of is another by now: look with `lists`")})
 	case d.step.Kind == record.CreateRule:
 		return true, d.createAgain(ctx)
 	}
@@ -104,7 +103,7 @@ func (c *job) switchedOff() error {
 	if c.Policy.ChangesNow() != config.ChangesOff {
 		return nil
 	}
-	return refusal.Guarded(text.New("changes were switched off meanwhile (", text.Code("policy.changes: off"), "): what was not done by then is not sent"))
+	return refusal.Guarded(text.Newf("changes were switched off meanwhile (`policy.changes: off`): what was not done by then is not sent"))
 }
 
 // tooOld reports whether nothing of a change may be sent any more: later the world is another one. One that was done in
@@ -114,7 +113,8 @@ func tooOld(ch record.Change, now time.Time) bool {
 }
 
 func notDoneInTime(ch record.Change) error {
-	return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.Duration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
+	return refusal.Guarded(text.Newf("it was asked at %v, over %v ago, and nothing of it was done. Ask again if it is still wanted",
+		ch.At, text.Duration(approval.MaxAge)))
 }
 
 // sendAgain makes the step's call once more.

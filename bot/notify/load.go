@@ -265,12 +265,12 @@ func (n *Notifier) roles(ctx context.Context, a Account) text.Text {
 			if g, known := groups[id]; known {
 				return text.New("user group @", text.Field(g.Handle))
 			}
-			return text.New("user group ", text.Code(id))
+			return text.Newf("user group `%v`", id)
 		}
 		if p, err := n.cfg.Slack.Person(ctx, id); err == nil {
 			return text.New(text.Field(p.Name))
 		}
-		return text.New(text.Code(id))
+		return text.Newf("`%v`", id)
 	})
 }
 

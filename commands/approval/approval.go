@@ -126,7 +126,8 @@ func Note(c *call.Call) text.Text {
 	if c.Policy.ChangesNow() != config.ChangesOn {
 		return text.New("It would need approval first: ", Reasons(c.Needs))
 	}
-	return text.Lead("It needs approval first", ": ", Reasons(c.Needs), ". It waits for ", text.Duration(c.Policy.Approval.Timeout), ", and nothing is sent before")
+	return text.Newf("*It needs approval first*: %v. It waits for %v, and nothing is sent before",
+		Reasons(c.Needs), text.Duration(c.Policy.Approval.Timeout))
 }
 
 // WaitingLines answer who has asked, or asks again.
@@ -134,13 +135,13 @@ func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	if !q.Waits(c.Now) {
 		return []text.Text{words.Approval(q, c.Now)}
 	}
-	first := text.Lead("Waiting for approval", ": ", q.Does, ". ", text.Code(q.ID))
+	first := text.Newf("*Waiting for approval*: %v. `%v`", q.Does, q.ID)
 	if q.ID != record.RequestID(q.Account, c.ID) {
-		first = text.New(first, ", asked already by ", q.Asker.Name, " at ", q.At)
+		first.Addf(", asked already by %v at %v", q.Asker.Name, q.At)
 	}
 	lines := []text.Text{first, text.New("Why: ", Reasons(q.Needs)), words.Deciders(q, c.Policy.Approval.Approvers)}
 	if offer := words.OverrideOffer(q, c.Now); offer != nil {
-		lines = append(lines, text.New(offer, ": ", text.Code("override "+q.ID+` reason="…"`)))
+		lines = append(lines, text.Newf("%v: `override %v reason=\"…\"`", offer, q.ID))
 	}
 	return lines
 }

@@ -19,7 +19,7 @@ func RequireChangesOn(c *call.Call) error {
 	if c.Policy.ChangesNow() == config.ChangesOn {
 		return nil
 	}
-	return refusal.Guarded(text.New("changes are not on (", text.Code("policy.changes"), "): nothing that was asked for is sent"))
+	return refusal.Guarded(text.Newf("changes are not on (`policy.changes`): nothing that was asked for is sent"))
 }
 
 // ByLine is the request that the line means.
@@ -32,17 +32,18 @@ func ByLine(c *call.Call) (q record.ApprovalRequest, err error) {
 	found := slices.DeleteFunc(all, func(q record.ApprovalRequest) bool { return !record.MatchID(q.ID, typed) })
 	switch len(found) {
 	case 0:
-		words := text.New("Unknown request: ", text.Code(text.Field(typed)), ", on ", c.Account.Name)
+		words := text.Newf("Unknown request: `%v`, on %v", text.Field(typed), c.Account.Name)
 		if len(c.Accounts) > 1 {
-			words = text.New(words, ". One of another account? Add ", text.Code("account="), " with one of: ", call.AccountNames(c.Accounts), ".")
+			words.Addf(". One of another account? Add `account=` with one of: %v.", call.AccountNames(c.Accounts))
 		} else {
-			words = text.New(words, ".")
+			words.Addf(".")
 		}
 		return q, refusal.About(refusal.Usage(text.New(words, " It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again")), "request", "")
 	case 1:
 		return found[0], nil
 	}
-	return q, refusal.About(refusal.Usage(text.New("Ambiguous id: ", text.Code(text.Field(typed)), ". It fits several requests: type more of it")), "request", "")
+	return q, refusal.About(refusal.Usage(text.Newf("Ambiguous id: `%v`. It fits several requests: type more of it",
+		text.Field(typed))), "request", "")
 }
 
 // requireUndecided refuses to decide what is decided, or too late to be.
@@ -113,11 +114,13 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	}
 	switch {
 	case !c.Actor.Is(q.Asker):
-		return refusal.Denied(text.New("only ", text.Field(q.Asker.Name), ", who asked, may override. ", words.Deciders(q, "")))
+		return refusal.Denied(text.Newf("only %v, who asked, may override. %v",
+			text.Field(q.Asker.Name), words.Deciders(q, "")))
 	case never != "":
 		return refusal.Guarded(text.New(never, ". ", words.Deciders(q, "")))
 	case c.Now.Before(q.OverrideAt):
-		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": an approver may answer yet. ", words.Deciders(q, "")))
+		return refusal.Guarded(text.Newf("not before %v: an approver may answer yet. %v",
+			q.OverrideAt, words.Deciders(q, "")))
 	}
 	return nil
 }
@@ -140,5 +143,6 @@ func Late(c *call.Call) bool { return !c.Asked.IsZero() && c.Now.Sub(c.Asked) > 
 
 // TooLate refuses such a call.
 func TooLate(c *call.Call) error {
-	return refusal.Guarded(text.New("that was asked at ", c.Asked, ", over ", text.Duration(MaxAge), " ago: nothing was done. Ask again if it is still wanted"))
+	return refusal.Guarded(text.Newf("that was asked at %v, over %v ago: nothing was done. Ask again if it is still wanted",
+		c.Asked, text.Duration(MaxAge)))
 }

@@ -45,17 +45,18 @@ func GuardSource(c *call.Call, t grammar.Target) error {
 func GuardWidth(c *call.Call, t grammar.Target) error {
 	p := c.Policy
 	if t.Kind != apiclient.KindRange {
-		Need(c, config.ApproveBroad, text.New(text.Code(t.String()), " is broad: it hits everybody there, and "+policy.NeverVisitors))
+		Need(c, config.ApproveBroad, text.Newf("`%v` is broad: it hits everybody there, and %v",
+			t.String(), policy.NeverVisitors))
 		return nil
 	}
 	for _, r := range t.Ranges() {
-		is := text.New(text.Code(t.String()), " is")
+		is := text.Newf("`%v` is", t.String())
 		if r != t.Prefix {
-			is = text.New(text.Code(t.String()), " stands for ", text.Code(r.String()), ", which is")
+			is = text.Newf("`%v` stands for `%v`, which is", t.String(), r.String())
 		}
 		widest, hardest := p.Widest(r)
 		if r.Bits() < hardest {
-			return refusal.Guarded(text.New(is, " wider than the service takes (/", hardest, ")"))
+			return refusal.Guarded(text.Newf("%v wider than the service takes (/%v)", is, hardest))
 		}
 		if r.Bits() < widest {
 			Need(c, config.ApproveBroad, text.New(is, " wider than /", widest))
@@ -71,7 +72,8 @@ func GuardDuration(c *call.Call, d time.Duration) error {
 		return nil
 	}
 	if d > c.Policy.LongestDuration {
-		return refusal.Guarded(text.New(text.Code(grammar.DurationText(d)), " is longer than the longest allowed, ", text.Code(grammar.DurationText(c.Policy.LongestDuration))))
+		return refusal.Guarded(text.Newf("`%v` is longer than the longest allowed, `%v`",
+			grammar.DurationText(d), grammar.DurationText(c.Policy.LongestDuration)))
 	}
 	return nil
 }
@@ -82,10 +84,11 @@ func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 	p := call.Plan{Line: c.Line, Does: "Protect " + words.Targets(targets)}
 	for _, t := range targets {
 		if !c.Policy.Protectable(t) {
-			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whatever attacks come from there"))
+			return refusal.Guarded(text.Newf("`%v` is too wide to be protected: nothing in it could ever be denied again, whatever attacks come from there", t.String()))
 		}
 		if c.Policy.Wide(t) {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(text.Code(t.String()), " is wide: nothing in it can be denied any more, whatever attacks come from there")})
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.Newf("`%v` is wide: nothing in it can be denied any more, whatever attacks come from there",
+				t.String())})
 		}
 	}
 	return RequireConfirmation(c, []call.Plan{p})
@@ -100,10 +103,9 @@ func RequireRole(c *call.Call, least record.Role) error {
 	if line := c.Line.String(); least > c.Cmd.Role && len(line) <= maxToType { // the command alone needs less
 		what = text.Sanitize(line, maxToType)
 	}
-	needs := text.New(text.Code(what), " needs the role ", text.Bold(least.String()))
+	needs := text.Newf("`%v` needs the role *%v*", what, least.String())
 	if c.Could >= least {
-		return refusal.Denied(text.New(needs, ", and whether you have it by a user group Slack doesn't say just now. ",
-			"Try again in a moment. The operator of wafbot finds the reason in its log"))
+		return refusal.Denied(text.Newf("%v, and whether you have it by a user group Slack doesn't say just now. Try again in a moment. The operator of wafbot finds the reason in its log", needs))
 	}
 	return &refusal.Refusal{
 		Kind: refusal.ErrDenied, Next: WhomToAsk(c, least),
@@ -120,7 +122,8 @@ func NoRole(c *call.Call) error {
 	case call.Guest:
 		refused.Text, refused.Next = text.New("You have no role here: a guest of the workspace can't have one"), WhomToAsk(c, c.Cmd.Role)
 	default:
-		refused.Next = text.New("For a role, ask who runs wafbot to write your id ", text.Code(text.Field(c.Actor.ID)), " into its configuration, under ", text.Code("policy"))
+		refused.Next = text.Newf("For a role, ask who runs wafbot to write your id `%v` into its configuration, under `policy`",
+			text.Field(c.Actor.ID))
 		if len(givers(c, c.Cmd.Role)) > 0 {
 			refused.Next = text.New(WhomToAsk(c, c.Cmd.Role), ". ", refused.Next)
 		}
@@ -131,8 +134,8 @@ func NoRole(c *call.Call) error {
 // WhomToAsk says who may do what the call asks for, and how to have it done.
 func WhomToAsk(c *call.Call, least record.Role) text.Text {
 	if c.Actor.Via == record.ViaCLI {
-		return text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ",
-			text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
+		return text.Newf("At the terminal `policy.terminal` in the configuration file gives roles, as `terminal: {%v: %v}`",
+			strings.TrimPrefix(c.Actor.ID, "cli:"), least.String())
 	}
 	whom, asked := givers(c, least), c.Line
 	if c.Role > record.NoRole && c.Account != nil && len(c.RightsOn) > 1 { // it may be typed where another account is meant
@@ -144,13 +147,13 @@ func WhomToAsk(c *call.Call, least record.Role) text.Text {
 	case slices.ContainsFunc(c.InScope, func(a *config.Account) bool { return policy.Everyone(a.Policy) >= least }):
 		return text.New("Ask any full member of the workspace")
 	case len(whom) == 0:
-		return text.New("No user has it yet: see ", text.Code("policy"), " in the configuration")
+		return text.Newf("No user has it yet: see `policy` in the configuration")
 	case c.Actor.Via == record.ViaButton:
-		return text.New("Ask ", named(whom), " to press it")
+		return text.Newf("Ask %v to press it", named(whom))
 	case len(line) <= maxToType:
-		return text.New("Ask ", named(whom), " to type ", text.Code(text.Sanitize(line, maxToType)))
+		return text.Newf("Ask %v to type `%v`", named(whom), text.Sanitize(line, maxToType))
 	}
-	return text.New("Ask ", named(whom), " to type it")
+	return text.Newf("Ask %v to type it", named(whom))
 }
 
 // maxToType is the longest line in bytes that a refusal repeats, for another person to type.
@@ -209,13 +212,13 @@ func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 	}
 	words := text.Lead(warned.Does, "?")
 	if len(warned.Warnings) > 0 {
-		words = text.New(words, " Before you do:")
+		words.Addf(" Before you do:")
 	}
 	for _, w := range warned.Warnings {
-		words = text.New(words, "\n• ", w.Text)
+		words.Addf("\n• %v", w.Text)
 	}
 	for _, n := range warned.Notes {
-		words = text.New(words, "\n", n)
+		words.Addf("\n%v", n)
 	}
 	return &refusal.Refusal{Kind: refusal.ErrAsk, Text: words, Warnings: warned.Warnings, Line: c.Line.With("account", c.Account.Name)}
 }

@@ -157,7 +157,7 @@ func (c *Command) Check(l record.Line, a *config.Account) (out record.Line, err 
 	out.Words = words
 	for _, arg := range c.Args {
 		if arg.Required && !arg.Object && out.Keys[arg.Name] == "" {
-			return out, refusal.About(c.Misuse(text.New("Missing: ", text.Code(arg.Name+"="), ", ", arg.Help)), arg.Name, "")
+			return out, refusal.About(c.Misuse(text.Newf("Missing: `%v=`, %v", arg.Name, arg.Help)), arg.Name, "")
 		}
 	}
 	return out, nil
@@ -177,7 +177,7 @@ func (c *Command) objects(words []string, a *config.Account) ([]string, error) {
 			n = len(words)
 		}
 		if n == 0 && arg.Required {
-			return nil, refusal.About(c.Misuse(text.New("Missing: ", arg.Name, ", ", arg.Help)), arg.Name, "")
+			return nil, refusal.About(c.Misuse(text.Newf("Missing: %v, %v", arg.Name, arg.Help)), arg.Name, "")
 		}
 		for _, w := range words[:n] {
 			value, err := arg.Parse(w, a)
@@ -203,7 +203,7 @@ func (c *Command) objects(words []string, a *config.Account) ([]string, error) {
 // attackMeant is a hint where a word is an attack's id that lacks its name.
 func (c *Command) attackMeant(word string) text.Text {
 	if arg, ok := c.AttackArg(); ok && !arg.Object && record.IsAttackID(word) {
-		return text.New(" (did you mean ", text.Code("attack="+word), "?)")
+		return text.Newf(" (did you mean `attack=%v`?)", word)
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (c *Command) attackMeant(word string) text.Text {
 // Parse checks a value of the argument and gives its canonical form.
 func (arg Arg) Parse(value string, a *config.Account) (string, error) {
 	if value == "" {
-		return "", refusal.Usage(text.New("Empty: ", text.Code(arg.Name), ", ", arg.Help))
+		return "", refusal.Usage(text.Newf("Empty: `%v`, %v", arg.Name, arg.Help))
 	}
 	if arg.Read == nil {
 		return value, nil
@@ -232,9 +232,9 @@ func (c *Command) keys() []string {
 // Misuse is a usage error that ends with an example, or with how the command is written.
 func (c *Command) Misuse(parts ...any) error {
 	what := text.New(parts...)
-	how := text.New("Usage: ", text.Code(c.Usage()))
+	how := text.Newf("Usage: `%v`", c.Usage())
 	if c.Example != "" {
-		how = text.New("Example: ", text.Code(c.Example))
+		how = text.Newf("Example: `%v`", c.Example)
 	}
 	return &refusal.Refusal{Kind: refusal.ErrUsage, Text: text.New(what, ". ", how), Brief: what}
 }

@@ -220,5 +220,6 @@ func ForPeople(inv Invocation, err error) (words text.Text, fault bool) {
 	if refused, ok := errors.AsType[*refusal.Refusal](err); ok {
 		return refused.All(), false
 	}
-	return text.Lead("Failed", ": something went wrong inside wafbot. Its log says what, under the reference ", text.Code(inv.RequestID())), true
+	return text.Newf("*Failed*: something went wrong inside wafbot. Its log says what, under the reference `%v`",
+		inv.RequestID()), true
 }

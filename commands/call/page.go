@@ -39,7 +39,7 @@ func WithPage(line record.Line, page int) *record.Line {
 
 // NoPage says that a listing or document has fewer pages.
 func NoPage(page, last int) text.Text {
-	return text.New("Invalid page: ", page, ". The last one is ", last)
+	return text.Newf("Invalid page: %v. The last one is %v", page, last)
 }
 
 // Pager cuts a listing into pages. One of several parts, as of several accounts, shows the same page of each.
@@ -81,9 +81,9 @@ func (p *Pager) Part(n int, line func(i int) text.Text) []text.Text {
 	}
 	switch {
 	case to < n && p.inChat():
-		lines = append(lines, text.New("… and ", n-to, " more"))
+		lines = append(lines, text.Newf("… and %v more", n-to))
 	case to < n:
-		lines = append(lines, text.New("… and ", n-to, " more: add ", text.Code("--all")))
+		lines = append(lines, text.Newf("… and %v more: add `--all`", n-to))
 	}
 	return lines
 }
@@ -132,7 +132,7 @@ type Row struct {
 // CutTo leaves the part's first rows, and says how many it leaves out; at most 0 of them leaves all.
 func (p Part) CutTo(most int, where record.Line) Part {
 	if left := len(p.Rows) - most; most > 0 && left > 0 {
-		p.Rows, p.More = p.Rows[:most], text.New("… and ", text.Number(left), " more: type ", text.Code(where.String()))
+		p.Rows, p.More = p.Rows[:most], text.Newf("… and %v more: type `%v`", text.Number(left), where.String())
 	}
 	return p
 }

@@ -23,8 +23,8 @@ var ErrOutcomeUnknown = errors.New("outcome unknown")
 // Unsaved is the answer for a change that was sent and could not be stored: the same delivery, or the same line, finds
 // it begun.
 func Unsaved(ch record.Change, err error) error {
-	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err), Text: text.Lead(ch.Does,
-		": sent to the service, but ", refusal.Store(err), ", so what came of it isn't written down. Ask the same again: wafbot verifies before it sends")}
+	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err), Text: text.Newf("*%v*: sent to the service, but %v, so what came of it isn't written down. Ask the same again: wafbot verifies before it sends",
+		ch.Does, refusal.Store(err))}
 }
 
 // NotDone is the answer for a change that failed, was done in part only, or whose outcome is unknown.
@@ -46,13 +46,16 @@ func Failure(c record.Change) text.Text {
 	case c.Fault == "":
 		return nil
 	case c.State == record.StateHalf && c.Parent() == "":
-		return text.Lead("Failed in part: "+c.Does, ": ", c.Fault, perSource(c), ". ", text.Code("undo "+c.ID), " undoes what was done")
+		return text.Newf("*Failed in part: %v*: %v%v. `undo %v` undoes what was done",
+			c.Does, c.Fault, perSource(c), c.ID)
 	case c.State == record.StateHalf:
-		return text.Lead("Failed in part: "+c.Does, ": ", c.Fault, perSource(c), ". Ask the same again: what is done already is left as it is")
+		return text.Newf("*Failed in part: %v*: %v%v. Ask the same again: what is done already is left as it is",
+			c.Does, c.Fault, perSource(c))
 	case c.State == record.StateBegun:
-		return text.Lead("Failed, or perhaps done: "+c.Does, ": ", c.Fault, ". Ask the same again: wafbot verifies before it sends")
+		return text.Newf("*Failed, or perhaps done: %v*: %v. Ask the same again: wafbot verifies before it sends",
+			c.Does, c.Fault)
 	}
-	return text.Lead("Failed: "+c.Does, ": ", c.Fault)
+	return text.Newf("*Failed: %v*: %v", c.Does, c.Fault)
 }
 
 // perSource says for which sources a change of lists was done, and for which not, with the sentence's end before it;
@@ -72,7 +75,7 @@ func perSource(c record.Change) text.Text {
 	if len(done) == 0 || len(left) == 0 {
 		return nil
 	}
-	return text.New(". Done for ", text.Enumerate(done, 20, name), "; not for ", text.Enumerate(left, 20, name))
+	return text.Newf(". Done for %v; not for %v", text.Enumerate(done, 20, name), text.Enumerate(left, 20, name))
 }
 
 // Affected are the changes that ch undoes or prolongs, as they are afterwards.
@@ -126,21 +129,21 @@ func onlyProlongs(p call.Plan, ch record.Change) bool {
 
 // DoneAlready says by whom the change was made, and how it lasts longer where that is what asking again would bring.
 func DoneAlready(c record.Change, p call.Plan) text.Text {
-	words := text.New(c.Does, ": done already by ", c.Actor.Name, " at ", c.At, " (", text.Code(c.ID), ")")
+	words := text.Newf("%v: done already by %v at %v (`%v`)", c.Does, c.Actor.Name, c.At, c.ID)
 	if onlyProlongs(p, c) && !c.Until.IsZero() {
-		words = text.New(words, ", until ", c.Until, "; ", text.Code("extend "+c.ID+" for=…"), " extends it")
+		words.Addf(", until %v; `extend %v for=…` extends it", c.Until, c.ID)
 	}
 	return words
 }
 
 // DryRun says what would be sent.
 func DryRun(ch record.Change, p call.Plan) []text.Text {
-	lines := []text.Text{text.Lead("Dry run", ": ", p.Does, ". Nothing was sent; it would work ", p.When)}
+	lines := []text.Text{text.Newf("*Dry run*: %v. Nothing was sent; it would work %v", p.Does, p.When)}
 	if len(ch.Steps) == 0 {
-		lines = []text.Text{text.Lead("Dry run", ": ", p.Does, ". Nothing was changed")}
+		lines = []text.Text{text.Newf("*Dry run*: %v. Nothing was changed", p.Does)}
 	}
 	for _, s := range ch.Steps {
-		lines = append(lines, text.New("• ", text.Code(words.Step(s))))
+		lines = append(lines, text.Newf("• `%v`", words.Step(s)))
 	}
 	return append(lines, p.Notes...)
 }

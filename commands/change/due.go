@@ -95,7 +95,7 @@ func CheckAgainAt(c record.Change, now time.Time) time.Time {
 
 // DueLine says what the end of a change would bring, and whether it is late.
 func DueLine(a *config.Account, ch record.Change, now time.Time) text.Text {
-	what := text.New("The end of ", text.Bold(ch.Does), " is due")
+	what := text.Newf("The end of *%v* is due", ch.Does)
 	if i := slices.IndexFunc(ch.Steps, setsMode); i >= 0 {
 		app, _ := words.ModeOf(*ch.Steps[i].Rule)
 		to := "the mode that it inherits"
@@ -105,9 +105,9 @@ func DueLine(a *config.Account, ch record.Change, now time.Time) text.Text {
 		what = text.Lead(words.ModeApp(a, app) + " should return to " + to)
 	}
 	if now.Before(ch.Until) {
-		return text.New(what, " at ", ch.Until, ": it can't as long as this lasts")
+		return text.Newf("%v at %v: it can't as long as this lasts", what, ch.Until)
 	}
-	return text.New(what, " at ", ch.Until, ": ", text.Bold("NOT done"))
+	return text.Newf("%v at %v: *NOT done*", what, ch.Until)
 }
 
 // DueMeanwhile are the changes that wafbot has to end within the next half day and can't, what comes first first. What
@@ -125,14 +125,14 @@ func DueMeanwhile(t record.PermissionLoss, changes []record.Change, now time.Tim
 func PermissionFix(t record.PermissionLoss) text.Text {
 	where := map[record.Permission]string{record.PermissionLists: "/v4/ip_rules", record.PermissionModes: "/v1/objects/hint", record.PermissionRules: "/v1/objects/hint"}
 	if slices.Contains(t.Lacks, record.PermissionAll) {
-		return text.New("The service doesn't accept wafbot's token: it was revoked or has expired. Who manages the service's tokens makes a new one; written into the account's ",
-			text.Code("token_file"), " it is read again by itself, anywhere else it needs a restart")
+		return text.Newf("The service doesn't accept wafbot's token: it was revoked or has expired. Who manages the service's tokens makes a new one; written into the account's `token_file` it is read again by itself, anywhere else it needs a restart")
 	}
 	var may []text.Text
 	for _, p := range t.Lacks {
-		may = append(may, text.New(string(p), " (", text.Code(where[p]), ")"))
+		may = append(may, text.Newf("%v (`%v`)", string(p), where[p]))
 	}
-	return text.New("wafbot's token may not ", text.Join(may, ", nor "), ": an admin of the service can give its user a role that may. Nothing needs a restart")
+	return text.Newf("wafbot's token may not %v: an admin of the service can give its user a role that may. Nothing needs a restart",
+		text.Join(may, ", nor "))
 }
 
 // NotEnded is what came of trying to end a change that is over. People are notified once that its end is overdue, and
@@ -164,8 +164,8 @@ func FailureReason(err error) string {
 // OverdueLines say that a change still holds whose end is past, and what to do by hand.
 func OverdueLines(a *config.Account, ch record.Change, now time.Time) []text.Text {
 	lines := []text.Text{
-		text.Lead("OVERDUE on "+a.Name+": ", DueLine(a, ch, now)),
-		text.New("Why: ", ch.Late.Why, ". wafbot tries again each minute, and says when it is done"),
+		text.Newf("*OVERDUE on %v: *%v", a.Name, DueLine(a, ch, now)),
+		text.Newf("Why: %v. wafbot tries again each minute, and says when it is done", ch.Late.Why),
 	}
 	for _, s := range inverse(ch) {
 		lines = append(lines, text.New("• by hand, in the service's console: ", words.ByHand(a, s)))
@@ -175,24 +175,25 @@ func OverdueLines(a *config.Account, ch record.Change, now time.Time) []text.Tex
 
 // EndedLateLine says that an end was brought about after all.
 func EndedLateLine(ch record.Change) text.Text {
-	return text.Lead("Done after all", ", due at ", ch.Late.Due, ": ", words.Change(ch, nil))
+	return text.Newf("*Done after all*, due at %v: %v", ch.Late.Due, words.Change(ch, nil))
 }
 
 // EndingLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by
 // itself. When people can't be asked before it has ended, they say that it has.
 func EndingLines(ch record.Change, now time.Time) []text.Text {
 	if !now.Before(ch.Until) {
-		return []text.Text{text.Lead(ch.Does, " ended at ", ch.Until, " while the attack went on"), text.New("The question could not be posted before: nothing of it holds any more")}
+		return []text.Text{text.Newf("*%v* ended at %v while the attack went on",
+			ch.Does, ch.Until), text.New("The question could not be posted before: nothing of it holds any more")}
 	}
 	why := text.New("Then it is over, unless it is extended")
 	switch {
 	case ch.Renew.IsZero():
 	case RenewalLength(ch) == 0:
-		why = text.New("It was made at ", ch.At, " and lasts as long as wafbot may extend it by itself")
+		why = text.Newf("It was made at %v and lasts as long as wafbot may extend it by itself", ch.At)
 	default:
 		why = text.New("wafbot extends it by itself if it keeps trying, which it didn't lately")
 	}
-	return []text.Text{text.Lead(ch.Does, " ends at ", ch.Until, " and the attack goes on"), why}
+	return []text.Text{text.Newf("*%v* ends at %v and the attack goes on", ch.Does, ch.Until), why}
 }
 
 // RenewalLength is by how much wafbot prolongs the change while its source still tries: by its own length, as far as it

@@ -65,7 +65,7 @@ func Targets(c *call.Call) ([]grammar.Target, error) {
 	}
 	top, ok := call.TopTarget(c.Attack)
 	if !ok {
-		return nil, refusal.Guarded(text.New("the service lists no source for ", text.Code(c.Attack.ID), ": name one"))
+		return nil, refusal.Guarded(text.Newf("the service lists no source for `%v`: name one", c.Attack.ID))
 	}
 	return []grammar.Target{top}, nil
 }
@@ -132,7 +132,8 @@ func warnShort(c *call.Call, p *call.Plan, length time.Duration) {
 		p.Notes = append(p.Notes, text.New(words))
 	default:
 		p.Warnings = append(p.Warnings, refusal.Warning{
-			Text: text.New(words, ". ", text.Code("for="+grammar.DurationText(apiclient.ShortestEntry)), " is the shortest that is certain"), InDialog: true, Always: true,
+			Text: text.Newf("%v. `for=%v` is the shortest that is certain",
+				words, grammar.DurationText(apiclient.ShortestEntry)), InDialog: true, Always: true,
 		})
 	}
 }
@@ -147,7 +148,8 @@ func WarnCannotBlock(c *call.Call, p *call.Plan, apps []int) {
 		apps = []int{int(c.Attack.App.N)}
 	}
 	if !slices.ContainsFunc(apps, func(id int) bool { return !c.Account.Applications[id].CannotBlock() }) {
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("it stops nothing ", call.AppsText(c.Account, apps), ": what can't block (", text.Code("can_block: false"), " in the configuration) only watches")})
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.Newf("it stops nothing %v: what can't block (`can_block: false` in the configuration) only watches",
+			call.AppsText(c.Account, apps))})
 	}
 }
 
@@ -188,7 +190,7 @@ func apps(c *call.Call) ([]int, error) {
 	for id := range strings.SplitSeq(c.Line.Keys["app"], ",") {
 		n, err := strconv.Atoi(id)
 		if err != nil {
-			return nil, refusal.Usage(text.New(text.Code(id), " is no application"))
+			return nil, refusal.Usage(text.Newf("`%v` is no application", id))
 		}
 		apps = append(apps, n)
 	}
@@ -233,7 +235,8 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 		if efficacy.SameEntry(e, want) || inOwnBatch(e, want) {
 			e.Values, s.Force = want.Values, true
 			s.Before = append(s.Before, e)
-			p.Notes = append(p.Notes, text.New("Was ", l.done, words.Until(e.Expires), words.Author(e), "; an undo brings that back"))
+			p.Notes = append(p.Notes, text.Newf("Was %v%v%v; an undo brings that back",
+				l.done, words.Until(e.Expires), words.Author(e)))
 		}
 	}
 	p.Steps = append(p.Steps, s)
@@ -249,12 +252,12 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 			continue
 		}
 		if efficacy.Covers(e, want) && call.HoldsFor(e.Apps, want.Apps) {
-			return refusal.Nothing(text.New(words.Sources(want), " is on the ", words.ListName(e.List), words.Until(e.Expires), words.Author(e), ", which wins: to ", strings.ToLower(l.verb),
-				" it would do nothing. ", text.Code("remove "+words.Sources(e)+" list="+e.List), " takes it off"))
+			return refusal.Nothing(text.Newf("%v is on the %v%v%v, which wins: to %v it would do nothing. `remove %v list=%v` takes it off",
+				words.Sources(want), words.ListName(e.List), words.Until(e.Expires), words.Author(e), strings.ToLower(l.verb), words.Sources(e), e.List))
 		}
 		if efficacy.Overlaps(e, want) && call.Overlap(e.Apps, want.Apps) {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(words.Sources(e), " is on the ", words.ListName(e.List), " ", call.AppsText(c.Account, e.Apps), words.Until(e.Expires), words.Author(e),
-				", which wins: there it has no effect")})
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.Newf("%v is on the %v %v%v%v, which wins: there it has no effect",
+				words.Sources(e), words.ListName(e.List), call.AppsText(c.Account, e.Apps), words.Until(e.Expires), words.Author(e))})
 		}
 	}
 	return nil
@@ -271,7 +274,7 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 				p.Warnings = append(p.Warnings, refusal.Warning{Text: what})
 			}
 		}
-		unseen := text.New(policy.NeverVisitors, ": it can't know whom else ", text.Code(t.String()), " hits")
+		unseen := text.Newf("%v: it can't know whom else `%v` hits", policy.NeverVisitors, t.String())
 		switch broad := t.Kind != apiclient.KindRange || c.Policy.Wide(t); {
 		case broad && !slices.Contains(second, config.ApproveBroad):
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: unseen})

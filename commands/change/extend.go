@@ -1,7 +1,6 @@
 package change
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -102,7 +101,8 @@ func rulesStand(c *call.Call, ch record.Change) error {
 	}
 	for _, s := range ch.Steps {
 		if s.Kind == record.CreateRule && s.Done && !ruleStands(c, rules, s) {
-			return refusal.Guarded(text.New("rule ", text.Code(fmt.Sprint(efficacy.CurrentRule(c.Changes, s.ID))), " was deleted or changed: there is nothing to extend"))
+			return refusal.Guarded(text.Newf("rule `%v` was deleted or changed: there is nothing to extend",
+				efficacy.CurrentRule(c.Changes, s.ID)))
 		}
 	}
 	return nil

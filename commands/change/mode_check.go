@@ -1,7 +1,6 @@
 package change
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -60,14 +59,15 @@ func ModeRulesLeft(c record.Change, all []record.Change, rules []apiclient.Rule)
 			case isDouble(c, s, r) && !deletedSince(c, all, r.ID):
 				doubles = append(doubles, r)
 			default:
-				others = append(others, text.New("rule ", text.Code(fmt.Sprint(r.ID)), " (mode ", text.Field(r.Mode), ")"))
+				others = append(others, text.Newf("rule `%v` (mode %v)", r.ID, text.Field(r.Mode)))
 			}
 		}
 		if !stands {
-			wrong = text.New("rule ", text.Code(fmt.Sprint(id)), ", which sets it, is not listed as wafbot made it: it was removed or changed")
+			wrong = text.Newf("rule `%v`, which sets it, is not listed as wafbot made it: it was removed or changed", id)
 		}
 		if len(others) > 0 {
-			beside := text.New("for the same requests there is ", text.Enumerate(others, 5, func(t text.Text) text.Text { return t }), ", too, and the service goes by the last written: ", text.Code("delete-rule"), " deletes one")
+			beside := text.Newf("for the same requests there is %v, too, and the service goes by the last written: `delete-rule` deletes one",
+				text.Enumerate(others, 5, func(t text.Text) text.Text { return t }))
 			wrong = text.Join([]text.Text{wrong, beside}, "; ")
 		}
 	}

@@ -35,8 +35,8 @@ func BlockPath(c *call.Call) (Patch, error) {
 		return spec, err
 	}
 	if path, err := apiclient.ParsePath(spec.Scope.Path); err == nil && !path.Exact() {
-		return spec, refusal.About(refusal.Guarded(text.New(refusal.Typed(c.Line.Words[1]), " is more than one path: name exactly one. ",
-			text.Code("patch "+text.Sanitize(spec.Scope.Host+spec.Scope.Path, text.MaxPath)+" type=any part=header.HOST"), " blocks them all")), "place", "")
+		return spec, refusal.About(refusal.Guarded(text.Newf("%v is more than one path: name exactly one. `patch %v type=any part=header.HOST` blocks them all",
+			refusal.Typed(c.Line.Words[1]), text.Sanitize(spec.Scope.Host+spec.Scope.Path, text.MaxPath))), "place", "")
 	}
 	return spec, nil
 }
@@ -70,7 +70,7 @@ func PatchOfAttack(c *call.Call) (spec Patch, err error) {
 		return spec, err
 	}
 	if why.String() != "" {
-		return spec, refusal.Guarded(text.New(text.Code(c.Attack.ID), " can't be patched: ", why.String()))
+		return spec, refusal.Guarded(text.Newf("`%v` can't be patched: %v", c.Attack.ID, why.String()))
 	}
 	return spec, nil
 }
@@ -118,7 +118,7 @@ func patchOfLine(c *call.Call) (Patch, error) {
 		return spec, err
 	}
 	if spec.Kind == "" || keys["part"] == "" {
-		return spec, c.Cmd.Misuse(text.New("Missing: ", text.Code("type="), " and ", text.Code("part="), ". A patch covers one type of attack in one part of the request"))
+		return spec, c.Cmd.Misuse(text.Newf("Missing: `type=` and `part=`. A patch covers one type of attack in one part of the request"))
 	}
 	var err error
 	spec.Point, err = apiclient.ParsePoint(keys["part"])
@@ -133,7 +133,8 @@ func (s *Patch) readPlace(c *call.Call, arg string) error {
 		s.Scope.Method, words = strings.ToUpper(words[0]), words[1:]
 	}
 	if len(words) != 1 {
-		return refusal.About(c.Cmd.Misuse(text.New("Invalid place: ", refusal.Typed(strings.Join(words, " ")), ". Write one path")), arg, "")
+		return refusal.About(c.Cmd.Misuse(text.Newf("Invalid place: %v. Write one path",
+			refusal.Typed(strings.Join(words, " ")))), arg, "")
 	}
 	place := words[0]
 	if scheme, rest, ok := strings.Cut(place, "://"); ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
@@ -169,11 +170,12 @@ func (s Patch) Plan(c *call.Call, lasts string) (p call.Plan, err error) {
 	}
 	app := s.Scope.App
 	if app.Known && c.Account.Applications[int(app.N)].CannotBlock() {
-		return p, refusal.Guarded(text.New(c.Account.AppName(app), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there"))
+		return p, refusal.Guarded(text.Newf("%v can't block (`can_block: false` in the configuration): it would do nothing there",
+			c.Account.AppName(app)))
 	}
 	rule, err := s.Rule()
 	if err != nil {
-		return p, refusal.Guarded(text.New("that can't be ", s.done(), ": ", text.Sanitize(err.Error(), 300)))
+		return p, refusal.Guarded(text.Newf("that can't be %v: %v", s.done(), text.Sanitize(err.Error(), 300)))
 	}
 	if s.Scope.Host == "" {
 		approval.Need(c, config.ApproveRulesEverywhere, text.New("without a host it holds for every host"))
@@ -189,7 +191,8 @@ func (s Patch) Plan(c *call.Call, lasts string) (p call.Plan, err error) {
 			has = " that has " + words.PartName(s.Point)
 		}
 		p.Does += ": every request" + has + " is blocked"
-		p.Warnings = []refusal.Warning{{Text: text.New("no request", has, " gets through to ", text.Code(s.place()), " any more, whatever it holds: those of your users neither. It works in every mode but off; only allowlisted sources pass")}}
+		p.Warnings = []refusal.Warning{{Text: text.Newf("no request%v gets through to `%v` any more, whatever it holds: those of your users neither. It works in every mode but off; only allowlisted sources pass",
+			has, s.place())}}
 	}
 	p.Warnings, p.Notes = append(p.Warnings, s.warnings...), PathNotes(s.Scope)
 	return PlanRule(c, p, rule, what+" is "+s.done())
@@ -233,7 +236,8 @@ func PathNotes(s apiclient.Scope) []text.Text {
 		return nil
 	}
 	path.AnyExt = true
-	return []text.Text{text.New("Paths with an extension, as a.php, are not covered: ", text.Code(text.Sanitize(path.String(), text.MaxPath)), " covers them, too")}
+	return []text.Text{text.Newf("Paths with an extension, as a.php, are not covered: `%v` covers them, too",
+		text.Sanitize(path.String(), text.MaxPath))}
 }
 
 // Rule is the patch as a rule of the service. It fails where no rule can say it.

@@ -27,7 +27,8 @@ func Place(host, path string) (apiclient.Scope, []refusal.Warning, error) {
 	if same {
 		return s, nil, nil
 	}
-	both := text.New("requests to ", refusal.Typed(written), " reach the rules as ", refusal.Typed(clean), ": it is for that")
+	both := text.Newf("requests to %v reach the rules as %v: it is for that",
+		refusal.Typed(written), refusal.Typed(clean))
 	return s, []refusal.Warning{{Text: both}}, nil
 }
 

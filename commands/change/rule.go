@@ -1,7 +1,6 @@
 package change
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +74,8 @@ func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (cal
 		return p, nil
 	}
 	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("rule ", text.Code(fmt.Sprint(rules[i].ID)), ", which is wider, covers it already: another one adds nothing while that one stands")})
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.Newf("rule `%v`, which is wider, covers it already: another one adds nothing while that one stands",
+			rules[i].ID)})
 	}
 	p.Warnings = append(p.Warnings, LockedWarnings(c)...)
 	p.Steps = []record.Step{{Kind: record.CreateRule, Rule: &rule}}
@@ -85,12 +85,12 @@ func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (cal
 // ByRule names the rule by which something holds already, and until when, where wafbot will end it: that may be sooner
 // than was asked for.
 func ByRule(c *call.Call, id int64) text.Text {
-	words := text.New("by rule ", text.Code(fmt.Sprint(id)))
+	words := text.Newf("by rule `%v`", id)
 	made := ChangesByRule(c)[id]
 	if made.DueAt().IsZero() {
 		return words
 	}
-	return text.New(words, ", until ", made.DueAt(), ": ", text.Code("extend "+made.ID+" for=…"), " extends it")
+	return text.Newf("%v, until %v: `extend %v for=…` extends it", words, made.DueAt(), made.ID)
 }
 
 // ChangesByRule are the changes of wafbot's by the rules that they made, as these are numbered now.
@@ -151,7 +151,8 @@ func GuardMode(c *call.Call, app int, to string) error {
 	}
 	blocks := to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking
 	if blocks && c.Account.Applications[app].CannotBlock() {
-		return refusal.Guarded(text.New(c.Account.AppName(apiclient.Known(int64(app))), " can't block (", text.Code("can_block: false"), " in the configuration): mode ", to, " would stop nothing"))
+		return refusal.Guarded(text.Newf("%v can't block (`can_block: false` in the configuration): mode %v would stop nothing",
+			c.Account.AppName(apiclient.Known(int64(app))), to))
 	}
 	return nil
 }
@@ -174,13 +175,14 @@ func ModeWarnings(name, from, to string, length time.Duration, narrower []apicli
 		until = "until it is switched back"
 	}
 	if to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking {
-		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("incidents are registered only in monitoring mode: ", until, ", wafbot can't know whether an attack on ", name, " worked")})
+		ws = append(ws, refusal.Warning{InDialog: true, Text: text.Newf("incidents are registered only in monitoring mode: %v, wafbot can't know whether an attack on %v worked",
+			until, name)})
 	}
 	if to == apiclient.ModeBlock {
 		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("requests that only look like attacks are blocked too")})
 	}
 	if ModeRole(from, to) == record.Admin {
-		now := text.New("milder than now (", from, "): less is blocked ")
+		now := text.Newf("milder than now (%v): less is blocked ", from)
 		if from == "" {
 			now = text.New("the mode now is inherited and not visible: perhaps less is blocked than now, ")
 		}

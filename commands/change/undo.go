@@ -119,20 +119,21 @@ func byID(c *call.Call, typed string) (ch record.Change, err error) {
 	id := text.Code(text.Field(typed))
 	switch len(found) {
 	case 0:
-		return ch, refusal.Usage(text.New("Unknown change: ", id, ", on ", c.Account.Name, ". ", text.Code("status"), " lists what is in force, ", text.Code("audit"), " what was done"))
+		return ch, refusal.Usage(text.Newf("Unknown change: %v, on %v. `status` lists what is in force, `audit` what was done",
+			id, c.Account.Name))
 	case 1:
 		return found[0], nil
 	}
-	return ch, refusal.Usage(text.New("Ambiguous id: ", id, ". It fits several changes: type more of it"))
+	return ch, refusal.Usage(text.Newf("Ambiguous id: %v. It fits several changes: type more of it", id))
 }
 
 // requireStanding refuses a change of which there is nothing to undo or to prolong.
 func requireStanding(ch record.Change) error {
 	switch {
 	case ch.Undoes != "":
-		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it undid"))
+		return refusal.Usage(text.Newf("`%v` is an undo itself: do again what it undid", ch.ID))
 	case ch.Extends != "":
-		return refusal.Usage(text.New(text.Code(ch.ID), " only extends ", text.Code(ch.Extends), ": name that one"))
+		return refusal.Usage(text.Newf("`%v` only extends `%v`: name that one", ch.ID, ch.Extends))
 	case ch.State == record.StateUndone:
 		return AlreadyUndone(ch)
 	case ch.State == record.StateFailed:
@@ -143,5 +144,5 @@ func requireStanding(ch record.Change) error {
 
 // AlreadyUndone is the answer for a change that was undone before.
 func AlreadyUndone(ch record.Change) error {
-	return refusal.Nothing(text.New(ch.Does, ": undone already by ", ch.EndedBy.Name, " at ", ch.EndedAt))
+	return refusal.Nothing(text.Newf("%v: undone already by %v at %v", ch.Does, ch.EndedBy.Name, ch.EndedAt))
 }

@@ -93,9 +93,9 @@ func chosen(c *call.Call) ([]record.Change, error) {
 	case len(c.Line.Words) > 0:
 		return chosenByID(c)
 	case keys["attack"] == "" && keys["by"] == "":
-		return nil, c.Cmd.Misuse(text.New("Missing: ", text.Code("by="), ", whose changes, or ", text.Code("attack=")))
+		return nil, c.Cmd.Misuse(text.Newf("Missing: `by=`, whose changes, or `attack=`"))
 	case keys["attack"] == "" && keys["since"] == "" && !c.Line.Has(FlagAll):
-		return nil, c.Cmd.Misuse(text.New("Missing: ", text.Code("since="), ", how far back"))
+		return nil, c.Cmd.Misuse(text.Newf("Missing: `since=`, how far back"))
 	}
 	asked, from := c.Now, time.Time{}
 	if !c.Asked.IsZero() {
@@ -188,7 +188,7 @@ func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Ch
 	}
 	if len(who) > 1 {
 		people := text.Enumerate(who, len(who), func(a record.Actor) text.Text {
-			return text.New(text.Field(a.Name), " (", text.Code(text.Field(a.ID)), ")")
+			return text.Newf("%v (`%v`)", text.Field(a.Name), text.Field(a.ID))
 		})
 		return nil, refusal.Usage(text.New(refusal.Typed(by), " fits several people: ", people))
 	}

@@ -84,7 +84,8 @@ func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s r
 		switch {
 		case !efficacy.PartOf(e, ch, s):
 		case !efficacy.SameApps(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e):
-			changed = text.New("the entry for ", words.Sources(e), " was changed since: it holds ", call.AppsText(c.Account, e.Apps), words.Until(e.Expires), ", left as it is")
+			changed = text.Newf("the entry for %v was changed since: it holds %v%v, left as it is",
+				words.Sources(e), call.AppsText(c.Account, e.Apps), words.Until(e.Expires))
 		default:
 			left = append(left, e)
 		}
@@ -94,9 +95,10 @@ func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s r
 	}
 	sources := words.Sources(*s.Entry)
 	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }); i >= 0 {
-		return nil, text.New("the entry for ", sources, " is another author's now", words.Author(entries[i]), ", left as it is")
+		return nil, text.Newf("the entry for %v is another author's now%v, left as it is",
+			sources, words.Author(entries[i]))
 	}
-	return nil, text.New("the entry for ", sources, " is gone already")
+	return nil, text.Newf("the entry for %v is gone already", sources)
 }
 
 // gaveEnd reports whether wafbot itself gave the entry its end: when the change was made, or prolonged.

@@ -23,12 +23,13 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 	head := text.Bold(finding(e))
 	switch e.Finding {
 	case record.Working:
-		return text.New(head, ": nothing through since ", quietSince(e, t, c), ", at least ", text.Number(t.Stopped.N), " stopped, the last ", t.Stopped.Last)
+		return text.Newf("%v: nothing through since %v, at least %v stopped, the last %v",
+			head, quietSince(e, t, c), text.Number(t.Stopped.N), t.Stopped.Last)
 	case record.PartlyWorking:
-		return text.New(head, ": at least ", text.Number(t.Stopped.N), " stopped, ", gotThrough(t))
+		return text.Newf("%v: at least %v stopped, %v", head, text.Number(t.Stopped.N), gotThrough(t))
 	case record.NotWorking:
 		if t.Stopped.N > 0 {
-			return text.Lead("NO LONGER working", ": the last was stopped ", t.Stopped.Last, ", ", throughAgain(t))
+			return text.Newf("*NO LONGER working*: the last was stopped %v, %v", t.Stopped.Last, throughAgain(t))
 		}
 		return text.New(head, ": ", gotThrough(t))
 	case record.EfficacyUnknown:
@@ -72,7 +73,7 @@ func unwatched(s call.Situation, c record.Change) bool {
 func Brief(s call.Situation, c record.Change) text.Text {
 	line, e := Head(s, c), s.Efficacy[c.ID]
 	if len(line) > 0 && !Gone(s, c) && (e.Finding == record.Working || e.Finding == record.PartlyWorking) {
-		line = text.New(line, ", at least ", text.Number(e.Stopped()), " stopped")
+		line.Addf(", at least %v stopped", text.Number(e.Stopped()))
 	}
 	return withEarlierEnd(s, c, line)
 }
@@ -83,7 +84,7 @@ func withEarlierEnd(s call.Situation, c record.Change, line text.Text) text.Text
 	if end.IsZero() {
 		return line
 	}
-	short := text.Lead("shortened", " at the service: it ends ", end)
+	short := text.Newf("*shortened* at the service: it ends %v", end)
 	if len(line) == 0 {
 		return short
 	}
@@ -120,7 +121,7 @@ func lastThrough(t record.Traffic) time.Time { return record.Later(t.Through.Las
 
 // passed says how many hits got through, since when.
 func passed(t record.Tally) text.Text {
-	return text.New(text.Count(t.N, "hit"), " got through since ", t.First, ", the last ", t.Last)
+	return text.Newf("%v got through since %v, the last %v", text.Count(t.N, "hit"), t.First, t.Last)
 }
 
 // gotThrough says what got through, or may have.
@@ -144,7 +145,8 @@ func unseen(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
 	if t.Mixed.N > 0 {
 		return text.New("nothing was reported as stopped by it, and ", gotThrough(t))
 	}
-	return text.New("nothing of it was seen since ", quietSince(e, t, c), ", neither stopped nor let through: whether stopped or gone is unknown")
+	return text.Newf("nothing of it was seen since %v, neither stopped nor let through: whether stopped or gone is unknown",
+		quietSince(e, t, c))
 }
 
 // observedSources says of a change that denies several sources what was seen of how many, and which it doesn't stop.
@@ -170,19 +172,19 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 	}
 	switch {
 	case len(back) > 0:
-		return text.Lead("sources came back", ": ", naming(back))
+		return text.Newf("*sources came back*: %v", naming(back))
 	case len(stillTried) > 0:
-		return text.Lead("sources kept trying to the end", ": ", naming(stillTried))
+		return text.Newf("*sources kept trying to the end*: %v", naming(stillTried))
 	}
-	line := text.Lead(finding(e), ": stops ", stopped, " of ", text.Count(len(keys), "source"))
+	line := text.Newf("*%v*: stops %v of %v", finding(e), stopped, text.Count(len(keys), "source"))
 	if stopped > 0 {
-		line = text.New(line, " (at least ", text.Count(hits, "hit"), ")")
+		line.Addf(" (at least %v)", text.Count(hits, "hit"))
 	}
 	if rest := len(keys) - stopped - len(leaks); rest > 0 {
-		line = text.New(line, ", ", rest, " not seen since ", record.Later(c.At, e.From))
+		line.Addf(", %v not seen since %v", rest, record.Later(c.At, e.From))
 	}
 	if len(leaks) > 0 {
-		return text.New(line, ", gets through: ", naming(leaks), ", the last ", last)
+		return text.Newf("%v, gets through: %v, the last %v", line, naming(leaks), last)
 	}
 	return line
 }
@@ -195,9 +197,9 @@ func Line(s call.Situation, c record.Change) text.Text {
 	line := seen(s, c)
 	switch ended := c.State == record.StateDone && !c.InForce(s.Now); {
 	case c.Overdue(s.Now):
-		return text.Lead("should have ended", ", and is tried each minute")
+		return text.Newf("*should have ended*, and is tried each minute")
 	case ended && len(line) > 0:
-		return text.Lead("ended", ", ", line)
+		return text.Newf("*ended*, %v", line)
 	case ended:
 		return text.Lead("ended")
 	}
@@ -215,15 +217,16 @@ func seen(s call.Situation, c record.Change) text.Text {
 	case c.Expired(s.Now) && e.Finding != record.SourceReturned:
 		return nil
 	case replaced(s, c):
-		return text.Lead("replaced", " by a later change")
+		return text.Newf("*replaced* by a later change")
 	case e.Finding == record.NotWorking:
 		return text.New(line, ". Likely: ", text.Join(likelyReasons(s, c), "; "))
 	case Gone(s, c):
-		return text.Lead("no longer in force", ": it was removed or changed at the service")
+		return text.Newf("*no longer in force*: it was removed or changed at the service")
 	case unwatched(s, c):
-		return text.Lead(heads[record.EfficacyUnknown], ": it was due ", c.At.Add(delaysOf(c).works), ", and it was not observed since")
+		return text.Newf("*%v*: it was due %v, and it was not observed since",
+			heads[record.EfficacyUnknown], c.At.Add(delaysOf(c).works))
 	case e.Finding == record.EfficacyUnknown && aimedElsewhere(s, c):
-		return text.Lead(finding(e), ": ", notHere(s, c), ", and nothing was seen there")
+		return text.Newf("*%v*: %v, and nothing was seen there", finding(e), notHere(s, c))
 	case len(why) > 0:
 		return text.New(line, ". Likely: ", text.Join(why, "; "))
 	case e.Finding == record.EfficacyUnknown && unlisted(s, c):
@@ -239,7 +242,7 @@ func FailureLines(s call.Situation, c record.Change) []text.Text {
 		lines = append(lines, text.New("Likely: ", text.Join(likelyReasons(s, c), "; ")))
 	}
 	if c.AttackID != "" {
-		lines[0] = text.New(lines[0], " ", text.Code(c.AttackID))
+		lines[0].Addf(" `%v`", c.AttackID)
 	}
 	return lines
 }

@@ -85,13 +85,13 @@ func (m ModeWindow) Text(a *config.Account, now time.Time) text.Text {
 	if m.goesOn(now) {
 		can, is = "can", "is"
 	}
-	line := text.New("No incidents ", text.Bold(can), " be registered on ", words.ModeApp(a, m.App))
+	line := text.Newf("No incidents *%v* be registered on %v", can, words.ModeApp(a, m.App))
 	switch {
 	case m.From.IsZero():
 	case m.Until.IsZero():
-		line = text.New(line, " since ", m.From)
+		line.Addf(" since %v", m.From)
 	default:
-		line = text.New(line, " from ", m.From, " to ", m.Until)
+		line.Addf(" from %v to %v", m.From, m.Until)
 	}
-	return text.New(line, ": it ", is, " in mode ", m.Mode)
+	return text.Newf("%v: it %v in mode %v", line, is, m.Mode)
 }

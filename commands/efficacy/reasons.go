@@ -24,7 +24,7 @@ func likelyReasons(s call.Situation, c record.Change) []text.Text {
 			continue
 		}
 		if at, _, shared := words.BusiestShared(s.Context, *sub.target); shared {
-			all = append(all, text.New(text.Code(at.String()), " looks as a CDN or balancer that many come through"))
+			all = append(all, text.Newf("`%v` looks as a CDN or balancer that many come through", at.String()))
 		}
 	}
 	if Gone(s, c) {
@@ -99,9 +99,9 @@ func powerless(s call.Situation) (all []text.Text) {
 	switch {
 	case !s.Attack.App.Known:
 	case s.Account.Applications[app].CannotBlock():
-		all = append(all, text.New(name, " can't block (", text.Code("can_block: false"), " in the configuration)"))
+		all = append(all, text.Newf("%v can't block (`can_block: false` in the configuration)", name))
 	case !s.ListsReadAt.IsZero() && words.ModeByRules(s.Rules, app) == apiclient.ModeOff:
-		all = append(all, text.New("the mode of ", name, " is off: nothing is blocked there"))
+		all = append(all, text.Newf("the mode of %v is off: nothing is blocked there", name))
 	}
 	return all
 }
@@ -114,7 +114,8 @@ func overruled(s call.Situation, sub subject) (all []text.Text) {
 	}
 	for _, e := range s.Entries {
 		if e.List == apiclient.ListAllow && Overlaps(e, want) && call.Overlap(e.Apps, sub.apps) {
-			all = append(all, text.New(text.Code(words.Sources(e)), " is on the allowlist", words.Until(e.Expires), ", which wins"))
+			all = append(all, text.Newf("`%v` is on the allowlist%v, which wins",
+				words.Sources(e), words.Until(e.Expires)))
 		}
 	}
 	return all
@@ -144,7 +145,8 @@ func Holds(s call.Situation, e apiclient.IPRule, source apiclient.Source) bool {
 func allowed(s call.Situation) (all []text.Text) {
 	for _, source := range s.Attack.Sources {
 		if e := Listed(s, apiclient.ListAllow, source); e != nil {
-			all = append(all, text.New(text.Code(source.IP.String()), " is on the allowlist", words.Until(e.Expires), ", which wins"))
+			all = append(all, text.Newf("`%v` is on the allowlist%v, which wins",
+				source.IP.String(), words.Until(e.Expires)))
 		}
 	}
 	return all

@@ -158,11 +158,12 @@ func HitBy(s config.Source, t grammar.Target) text.Text {
 	hit := record.Unmap(s.Ranges[i])
 	switch {
 	case !t.Prefix.Overlaps(hit):
-		return text.New(text.Code(t.String()), " is, by the IPv4 address within, in ", text.Bold(s.Name), " (", text.Code(grammar.RangeOf(hit).String()), ")")
+		return text.Newf("`%v` is, by the IPv4 address within, in *%v* (`%v`)",
+			t.String(), s.Name, grammar.RangeOf(hit).String())
 	case t.Prefix.Bits() < hit.Bits():
-		return text.New(text.Code(t.String()), " contains ", text.Code(grammar.RangeOf(hit).String()), " of ", text.Bold(s.Name))
+		return text.Newf("`%v` contains `%v` of *%v*", t.String(), grammar.RangeOf(hit).String(), s.Name)
 	}
-	return text.New(text.Code(t.String()), " is in ", text.Bold(s.Name), " (", text.Code(grammar.RangeOf(hit).String()), ")")
+	return text.Newf("`%v` is in *%v* (`%v`)", t.String(), s.Name, grammar.RangeOf(hit).String())
 }
 
 // Widest are the bits of the widest range of its kind that needs no approval, and of the widest that the service takes.
@@ -193,7 +194,8 @@ func (p Policy) Protectable(t grammar.Target) bool {
 // GuardEnd refuses an end that is farther off than anything may last. A zero one is never.
 func (p Policy) GuardEnd(until, now time.Time) error {
 	if until.After(now.Add(p.LongestDuration)) {
-		return refusal.Guarded(text.New("it would hold until ", until, ": nothing may hold longer than ", text.Code(grammar.DurationText(p.LongestDuration)), " from now"))
+		return refusal.Guarded(text.Newf("it would hold until %v: nothing may hold longer than `%v` from now",
+			until, grammar.DurationText(p.LongestDuration)))
 	}
 	return nil
 }

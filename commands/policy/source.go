@@ -78,22 +78,22 @@ func Line(s config.Source) text.Text {
 	var line text.Text
 	for i, r := range s.Ranges[:min(maxRanges, len(s.Ranges))] {
 		if i > 0 {
-			line = text.New(line, ", ")
+			line.Addf(", ")
 		}
-		line = text.New(line, text.Code(grammar.RangeOf(record.Unmap(r)).String()))
+		line.Addf("`%v`", grammar.RangeOf(record.Unmap(r)).String())
 	}
 	if more := len(s.Ranges) - maxRanges; more > 0 {
-		line = text.New(line, " and ", text.Count(more, "more range"))
+		line.Addf(" and %v", text.Count(more, "more range"))
 	}
-	line = text.New(line, text.Cell(" "), text.Bold(text.Field(s.Name)), text.Cell(", "), HowDenied(s.Deny))
+	line.Addf("%v*%v*%v%v", text.Cell(" "), text.Field(s.Name), text.Cell(", "), HowDenied(s.Deny))
 	if !s.Cards {
-		line = text.New(line, ", no cards")
+		line.Addf(", no cards")
 	}
 	if s.File != "" {
-		line = text.New(line, ", with ", text.Code(text.Sanitize(s.File, maxFile)), " as of ", s.ReadAt)
+		line.Addf(", with `%v` as of %v", text.Sanitize(s.File, maxFile), s.ReadAt)
 	}
 	if s.Broken != "" {
-		line = text.New(line, ". ", text.Bold("It can't be read now"), ": ", s.Broken)
+		line.Addf(". *It can't be read now*: %v", s.Broken)
 	}
 	return line
 }
@@ -103,8 +103,8 @@ func (p Policy) BrokenSources() []text.Text {
 	var lines []text.Text
 	for _, s := range p.Named() {
 		if s.Broken != "" {
-			lines = append(lines, text.Lead("Source "+text.Field(s.Name), ": ", text.Code(text.Sanitize(s.File, maxFile)), " can't be read: ", s.Broken,
-				". What it held at ", s.ReadAt, " counts"))
+			lines = append(lines, text.Newf("*Source %v*: `%v` can't be read: %v. What it held at %v counts",
+				text.Field(s.Name), text.Sanitize(s.File, maxFile), s.Broken, s.ReadAt))
 		}
 	}
 	return lines

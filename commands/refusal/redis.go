@@ -101,8 +101,7 @@ func Advised(err error) error {
 
 // Unreadable refuses what would go by a change whose record can't be read: perhaps it was done already.
 func Unreadable(id string) error {
-	return &Refusal{Kind: ErrAway, Text: text.New("the record of change ", text.Code(id), " in wafbot's store (Redis) is damaged: whether it was done is unknown, and wafbot can't end it. Look at ",
-		text.Code("lists"), " and ", text.Code("rules"), ", and remove there what is left of it")}
+	return &Refusal{Kind: ErrAway, Text: text.Newf("the record of change `%v` in wafbot's store (Redis) is damaged: whether it was done is unknown, and wafbot can't end it. Look at `lists` and `rules`, and remove there what is left of it", id)}
 }
 
 // Away is the refusal of a change because the store is away.
@@ -110,7 +109,7 @@ func Away(err error) *Refusal {
 	next := ", and without it nothing is changed. Try again in a moment"
 	switch t := TroubleOf(err); {
 	case errors.Is(err, store.ErrNewer):
-		return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.Lead("Failed", ", not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
+		return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.Newf("*Failed*, not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
 	case errors.Is(err, store.ErrEmptied):
 		next = ". Try again in a minute"
 	case errors.Is(err, store.ErrOlder):
@@ -118,5 +117,6 @@ func Away(err error) *Refusal {
 	case t.Answered:
 		next = ". Without it nothing is changed. Who runs wafbot can " + t.Fix
 	}
-	return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.Lead("Failed", ", not done: ", Store(err), next)}
+	return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.Newf("*Failed*, not done: %v%v",
+		Store(err), next)}
 }

@@ -84,9 +84,9 @@ func Usage(parts ...any) error { return &Refusal{Kind: ErrUsage, Text: text.New(
 
 // Invalid refuses a word that is none of what there may be, of which example is one. should says more.
 func Invalid(what, typed, example string, should ...any) error {
-	words := text.New("Invalid ", what, ": ", Typed(typed))
+	words := text.Newf("Invalid %v: %v", what, Typed(typed))
 	if len(should) > 0 {
-		words = text.New(words, ". ", text.New(should...))
+		words.Addf(". %v", text.New(should...))
 	}
 	return &Refusal{Kind: ErrUsage, Text: words, Example: example}
 }
@@ -98,8 +98,8 @@ func InLine(err error, before string) error {
 		return err
 	}
 	said := *refused
-	said.Text = text.New(refused.Text, ". Example: ", text.Code(before+refused.Example))
-	said.Brief, said.Example = text.New(refused.Text, ". Example: ", text.Code(refused.Example)), ""
+	said.Text = text.Newf("%v. Example: `%v`", refused.Text, before+refused.Example)
+	said.Brief, said.Example = text.Newf("%v. Example: `%v`", refused.Text, refused.Example), ""
 	return &said
 }
 
@@ -171,7 +171,7 @@ func FromService(err error) error {
 	case apiclient.Invalid:
 		said = text.New(words, serviceWords(err))
 	case apiclient.Exists:
-		said = text.New(words, text.Code("lists"))
+		said = text.Newf("%v`lists`", words)
 	}
 	return &Refusal{Kind: ErrService, Text: said, Cause: err}
 }

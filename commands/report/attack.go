@@ -16,7 +16,8 @@ func AttackLines(c *call.Call, k record.KnownAttack) (lines text.Lines) {
 	if k.Incident() {
 		lines.Add(worked(k.Attack), ". ", text.Code("vulns "+text.Field(k.VulnID)), " shows it with its incidents")
 	}
-	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", words.Ago(k.First, c.Now), ", ", words.Figure(k.Payloads, "payload"), ", ", words.Figure(k.SourceCount, "source"), ", ", words.Answers(k.Attack)))
+	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.Newf("First hit %v, %v, %v, %v",
+		words.Ago(k.First, c.Now), words.Figure(k.Payloads, "payload"), words.Figure(k.SourceCount, "source"), words.Answers(k.Attack)))
 }
 
 // Details are what an attack's card has no room for: how its hits came, the mode, and why a button is missing.
@@ -52,7 +53,7 @@ func Fresh(c *call.Call) (k record.KnownAttack, old text.Lines) {
 
 // worked says that an attack is an incident.
 func worked(a apiclient.Attack) text.Text {
-	return text.Lead("It worked", ", says the service: vulnerability ", text.Code(text.Field(a.VulnID)), ". Assume data was read")
+	return text.Newf("*It worked*, says the service: vulnerability `%v`. Assume data was read", text.Field(a.VulnID))
 }
 
 // sourcesLine is where an attack's hits came from, as far as the service listed it: at most so many sources, each with
@@ -64,7 +65,7 @@ func sourcesLine(a apiclient.Attack, most int, about func(apiclient.Source) stri
 		if n, ok := words.Share(s, a); ok {
 			percent = words.Percent(n)
 		}
-		one := text.New(text.Code(s.IP.String()))
+		one := text.Newf("`%v`", s.IP.String())
 		for _, words := range []string{text.Sanitize(s.Country, 20), percent, about(s)} {
 			if words != "" {
 				one.Add(" ", words)

@@ -74,7 +74,8 @@ func (l lists[T]) together(c *call.Call, res call.Result) (call.Result, error) {
 		}
 	}
 	slices.SortStableFunc(rows, func(x, y row) int { return l.at(y.one).Compare(l.at(x.one)) })
-	head := text.Lead(text.Count(len(rows), l.what), l.span, ", in ", text.Number(with), " of ", text.Count(len(l.of), "account"))
+	head := text.Newf("*%v*%v, in %v of %v",
+		text.Count(len(rows), l.what), l.span, text.Number(with), text.Count(len(l.of), "account"))
 	if n := len(unknown); n > 0 {
 		head.Add("; unknown of ", text.Number(n))
 	}

@@ -57,8 +57,7 @@ func ShowAudit(c *call.Call) (call.Result, error) {
 // auditUnknown refuses because the audit log can't be read.
 func auditUnknown(err error) error {
 	if errors.Is(err, record.ErrBadEntry) {
-		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. At the terminal ",
-			text.Code("wafbot audit export"), " names it, and gives the others")}
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.Newf("an entry of the audit log can't be read. At the terminal `wafbot audit export` names it, and gives the others")}
 	}
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New(refusal.Store(err), ", and the audit log is in it. The same lines are on wafbot's standard output")}
 }
@@ -104,7 +103,8 @@ func ExportAudit(ctx context.Context, c *call.Call, log *store.Audit) (call.Resu
 	if c.Actor.Via != record.ViaCLI {
 		line := c.Line.With("account", c.OnlyAccount())
 		return call.Result{Account: c.OnlyAccount(), Lines: text.Lines{
-			text.New("The audit log is exported at the terminal, as JSON lines: ", text.Code("wafbot "+line.String()), ". Here ", text.Code("audit"), " lists it"),
+			text.Newf("The audit log is exported at the terminal, as JSON lines: `wafbot %v`. Here `audit` lists it",
+				line.String()),
 		}}, nil
 	}
 	by := auditUser(c)

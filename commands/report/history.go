@@ -118,7 +118,7 @@ func (h *History) figures(c *call.Call) {
 		h.Listed, h.Attack, h.ReadAt = true, now, c.Now
 	case err != nil:
 		words, _ := call.ForPeople(c.Invocation, refusal.FromService(err))
-		h.unknown(text.New("How it goes on: ", words, ". The figures are the last that wafbot saw"))
+		h.unknown(text.Newf("How it goes on: %v. The figures are the last that wafbot saw", words))
 	default:
 		h.unknown(text.New("How it goes on: the service no longer lists it. The figures are the last that wafbot saw"))
 	}
@@ -138,8 +138,7 @@ func (h *History) recorded(c *call.Call) {
 	_, until := h.span(c.Now, c.Account.OngoingFor)
 	entries, err := facts.Audit.Get()
 	if errors.Is(err, record.ErrBadEntry) {
-		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ",
-			text.Code("wafbot audit export"), " names it"))
+		h.unknown(text.Newf("What was asked and said: an entry of the audit log can't be read. `wafbot audit export` names it"))
 		err = nil
 	}
 	h.failed(err)

@@ -164,7 +164,8 @@ func (h Home) ongoing() (p call.Part) {
 	}
 	switch {
 	case len(all) > storms:
-		p.Title = text.Lead("Going on: "+text.Count(len(all)-storms, "attack"), ", ", text.Count(incidents, "incident"), " among them")
+		p.Title = text.Newf("*Going on: %v*, %v among them",
+			text.Count(len(all)-storms, "attack"), text.Count(incidents, "incident"))
 		if storms > 0 {
 			p.Title.Add(", and ", text.Count(storms, "storm"))
 		}
@@ -173,7 +174,7 @@ func (h Home) ongoing() (p call.Part) {
 	case len(unknown) > 0:
 		p.Title = text.Lead("Going on: unknown")
 	default:
-		p.Title = text.Lead("Nothing is going on", " (no hit in the last ", text.Duration(quietFor), ")")
+		p.Title = text.Newf("*Nothing is going on* (no hit in the last %v)", text.Duration(quietFor))
 	}
 	if n := len(unknown); n > 0 && n < len(h.Accounts) {
 		p.Title.Add(", and what goes on is unknown of ", text.Count(n, "account"))
@@ -204,8 +205,8 @@ func unknownOf(accounts []string, why map[string]string) (lines text.Lines) {
 func (h Home) burning(o Overview) (all []burning) {
 	for _, row := range o.Storms {
 		one := burning{headline: words.OfStorm(row, o.unread(o.Now)), hits: row.Attack.Hits.N}
-		words := text.New(words.CardLink(row.Card), text.Bold(words.StormState(one.headline.State, row.Storm)), " · ", one.headline.Severity, " storm · ",
-			words.Applications(row.Storm, o.Of), " · ", words.Counted(row.Storm), ", ", words.Active(row.Storm))
+		words := text.Newf("%v*%v* · %v storm · %v · %v, %v",
+			words.CardLink(row.Card), words.StormState(one.headline.State, row.Storm), one.headline.Severity, words.Applications(row.Storm, o.Of), words.Counted(row.Storm), words.Active(row.Storm))
 		one.row = h.triaged(o, row.ID, words, row.Triage, nil)
 		all = append(all, one)
 	}
@@ -215,7 +216,8 @@ func (h Home) burning(o Overview) (all []burning) {
 			Changes: slices.DeleteFunc(slices.Clone(o.InForce), func(ch record.Change) bool { return ch.AttackID != row.ID }),
 		}.As(o.States[row.ID])
 		one := burning{headline: efficacy.Headline(s), hits: row.Attack.Hits.N}
-		one.row = h.triaged(o, row.ID, words.AttackRow(s, one.headline, words.CardLink(row.Card)), row.Triage, text.New(": ", text.Code(words.Where(row.Attack))))
+		one.row = h.triaged(o, row.ID, words.AttackRow(s, one.headline, words.CardLink(row.Card)), row.Triage, text.Newf(": `%v`",
+			words.Where(row.Attack)))
 		all = append(all, one)
 	}
 	return all
@@ -258,7 +260,8 @@ func (h Home) waiting() call.Part {
 	var rows []call.Row
 	for _, o := range h.Accounts {
 		for _, r := range o.Waiting {
-			words := text.New(text.Code(r.ID), " ", text.Sanitize(r.Does, text.MaxPath), " · asked by ", text.Field(r.Asker.Name), " ", r.At, " · until ", r.Until)
+			words := text.Newf("`%v` %v · asked by %v %v · until %v",
+				r.ID, text.Sanitize(r.Does, text.MaxPath), text.Field(r.Asker.Name), r.At, r.Until)
 			rows = append(rows, h.row(o, words, advice.Approval(r, h.Who, o.Role)...))
 		}
 	}
@@ -310,8 +313,7 @@ func (h Home) inForce() (p call.Part) {
 
 // storeUnknown says why it is unknown what people and wafbot did.
 func (o Overview) storeUnknown() text.Text {
-	return text.New("What is in force is unknown: wafbot's store (Redis) ", o.Store,
-		". So is what people did, and nothing can be changed meanwhile")
+	return text.Newf("What is in force is unknown: wafbot's store (Redis) %v. So is what people did, and nothing can be changed meanwhile", o.Store)
 }
 
 // changes are the changes in force that are wanted: of each account first those that should have ended.
@@ -333,7 +335,7 @@ func (o Overview) changeLine(ch record.Change) text.Text {
 	row := words.Row(ch, nil)
 	s := call.Situation{Account: o.Of, Efficacy: o.Efficacy, Now: o.Now}
 	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.State == record.StateDone {
-		row = text.New(words.ChangeID(ch), " ", seen, " · ", words.Span(ch))
+		row = text.Newf("%v %v · %v", words.ChangeID(ch), seen, words.Span(ch))
 	}
 	switch {
 	case ch.Overdue(o.Now):
@@ -375,7 +377,7 @@ func (h Home) health() (p call.Part) {
 			}
 		}
 	}
-	p.Title = text.Lead("Health: ", text.Number(well), " of ", text.Count(len(h.Accounts), "account"), " watched well")
+	p.Title = text.Newf("*Health: *%v of %v watched well", text.Number(well), text.Count(len(h.Accounts), "account"))
 	if well > 0 {
 		p.Title.Add(", last good poll ", words.Ago(oldest.Health.LastGood, oldest.Now))
 	}
@@ -391,7 +393,7 @@ func (o Overview) age() time.Duration { return o.Now.Sub(o.Health.LastGood) }
 // trouble says what keeps wafbot from watching the account or from changing it.
 func (o Overview) trouble() (lines text.Lines) {
 	if h := o.Health; h != nil && h.Failing != "" {
-		line := text.Lead("WAF API unreachable: ", h.Failing, "; last good poll ", words.Ago(h.LastGood, o.Now))
+		line := text.Newf("*WAF API unreachable: *%v; last good poll %v", h.Failing, words.Ago(h.LastGood, o.Now))
 		if !h.Since.IsZero() {
 			line.Add("; so since ", h.Since)
 		}
@@ -404,14 +406,15 @@ func (o Overview) trouble() (lines text.Lines) {
 		lines = append(lines, text.Lead("Skipped, as it is too long to be read: ", h.TooLong))
 	}
 	for _, name := range o.Damaged {
-		line := text.Lead("Damaged in Redis, and set aside: ", text.Code(text.Sanitize(name, text.MaxPath)))
+		line := text.Newf("*Damaged in Redis, and set aside: *`%v`", text.Sanitize(name, text.MaxPath))
 		if _, id, ok := strings.Cut(name, ":changes "); ok {
 			line.Add(". Whether change ", text.Code(text.Field(id)), " is in force is unknown, and wafbot can't end it: look at ", text.Code("lists"), " and ", text.Code("rules"))
 		}
 		lines = append(lines, line)
 	}
 	if t := o.PermissionLoss; t != nil {
-		lines = append(lines, text.Lead("WAF permission lost: ", "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
+		lines = append(lines, text.Newf("*WAF permission lost: *the service doesn't let wafbot %v, since %v",
+			t.Cannot(), t.Since))
 	}
 	return lines
 }

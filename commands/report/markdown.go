@@ -41,33 +41,37 @@ func head(c *call.Call, d *text.Document, h History) {
 	if h.Storm != nil {
 		stormHead(c, d, *h.Storm)
 	} else {
-		d.Heading(1, text.New(kind, " ", text.Code(h.ID), ": ", words.TypeName(text.Field(attack.Type)), " on ", a.AppName(attack.App)))
-		d.Item(text.New("Where: ", text.Code(words.Where(attack)), words.Part(attack)))
-		d.Item(text.New("Account: ", text.Code(h.Account), "; the service's id: ", text.Code(text.Sanitize(cmp.Or(attack.ID, "unknown"), text.MaxPath))))
+		d.Heading(1, text.Newf("%v `%v`: %v on %v",
+			kind, h.ID, words.TypeName(text.Field(attack.Type)), a.AppName(attack.App)))
+		d.Item(text.Newf("Where: `%v`%v", words.Where(attack), words.Part(attack)))
+		d.Item(text.Newf("Account: `%v`; the service's id: `%v`",
+			h.Account, text.Sanitize(cmp.Or(attack.ID, "unknown"), text.MaxPath)))
 	}
-	d.Item(text.New("How bad: ", text.Bold(words.StatusName(attack)), "; threat as the service rates it: ", attack.Threat))
+	d.Item(text.Newf("How bad: *%v*; threat as the service rates it: %v", words.StatusName(attack), attack.Threat))
 	if h.Storm == nil {
 		d.Item(outcome(c, h))
 	}
 	read := text.New("when they were read is unknown")
 	if !h.ReadAt.IsZero() {
-		read = text.New("read ", h.ReadAt, ", ", words.Ago(h.ReadAt, h.At))
+		read = text.Newf("read %v, %v", h.ReadAt, words.Ago(h.ReadAt, h.At))
 	}
-	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), allSources(attack))
+	d.Item(text.Newf("Figures (%v): %v",
+		read, figures(attack)), text.Newf("First hit: %v; last hit: %v", stamp(attack.First), stamp(attack.Last)), allSources(attack))
 	if h.away == nil {
 		d.Item(triage(h.Triage))
 	}
 	for _, s := range h.Outages {
 		d.Item(words.Outage(s))
 	}
-	d.Item(text.New("Put together ", h.At, "; times are those of ", c.Zone.String()))
+	d.Item(text.Newf("Put together %v; times are those of %v", h.At, c.Zone.String()))
 }
 
 // stormHead is what a storm was: what it grouped, and what is behind it.
 func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 	s := row.Storm
-	d.Heading(1, text.New("Storm ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", words.Applications(s, c.Account), ", ", words.StormState(words.OfStorm(row, record.Outage{}).State, s)))
-	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", words.NoOwnCards(s)))
+	d.Heading(1, text.Newf("Storm `%v`: %v on %v, %v",
+		row.ID, text.Count(s.Grouped, "attack"), words.Applications(s, c.Account), words.StormState(words.OfStorm(row, record.Outage{}).State, s)))
+	d.Item(text.Newf("Account: `%v`; one card for all of them, because %v", row.Account, words.NoOwnCards(s)))
 	d.Item(words.Cause(s, c.PolicyNow()))
 	for _, line := range words.Tallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
 		d.Item(line)
@@ -127,10 +131,10 @@ func inPlace(c *call.Call, d *text.Document, h History) {
 		if seen := efficacy.Line(s, ch); len(seen) > 0 && !ch.Overdue(h.At) {
 			line.Add(". Now: ", seen)
 		}
-		d.Item(text.New(line, ". ", text.Code("undo "+ch.ID), " undoes it"))
+		d.Item(text.Newf("%v. `undo %v` undoes it", line, ch.ID))
 	}
 	for _, m := range h.Mutes {
-		d.Item(text.New("Muted: ", words.Mute(m), ". ", text.Code("unmute "+m.ID), " ends it"))
+		d.Item(text.Newf("Muted: %v. `unmute %v` ends it", words.Mute(m), m.ID))
 	}
 	switch {
 	case h.away != nil:
@@ -178,7 +182,8 @@ func whoDidWhat(d *text.Document, h History) {
 	if len(people) == 0 {
 		d.Item(text.New("Nothing about this attack is in the audit log, as far as it is kept and can be read"))
 	} else {
-		d.Item(text.New("Audit entries of ", text.Code(h.Account), ": ", text.Enumerate(h.Entries, maxNumbers, func(e record.AuditEntry) text.Text { return text.New(e.N) })))
+		d.Item(text.Newf("Audit entries of `%v`: %v",
+			h.Account, text.Enumerate(h.Entries, maxNumbers, func(e record.AuditEntry) text.Text { return text.New(e.N) })))
 	}
 }
 

@@ -27,7 +27,8 @@ func ShowMode(c *call.Call) (res call.Result, err error) {
 	if by := words.ModeRuleInForce(rules, app); by != nil && (by != own || app == apiclient.AllApps) {
 		inherited = "the account's, by rule " + strconv.FormatInt(by.ID, 10) + "; "
 	}
-	lines := text.Lines{text.New("Mode of ", words.ModeApp(c.Account, app), " by rules: ", text.Bold(words.ModeName(mode)), " (", inherited, "a node's own setting can override it)")}
+	lines := text.Lines{text.Newf("Mode of %v by rules: *%v* (%va node's own setting can override it)",
+		words.ModeApp(c.Account, app), words.ModeName(mode), inherited)}
 	for _, rule := range narrower {
 		lines.Add("• for a part of it: ", words.Rule(c.Account, rule), ", rule ", text.Code(fmt.Sprint(rule.ID)))
 	}

@@ -72,9 +72,9 @@ func StormOfLine(c *call.Call) (line text.Text, err error) {
 	case err != nil || !ok:
 		return nil, err
 	case attack.Own:
-		return text.New("Grouped in storm ", text.Code(storm.ID), ", and it has a card of its own since"), nil
+		return text.Newf("Grouped in storm `%v`, and it has a card of its own since", storm.ID), nil
 	}
-	return text.New("Grouped in storm ", text.Code(storm.ID), ": it has no card of its own"), nil
+	return text.Newf("Grouped in storm `%v`: it has no card of its own", storm.ID), nil
 }
 
 // StormsGoingOn are the storms of the call's account that go on, or whose attacks do; the newest first.
@@ -188,10 +188,12 @@ func StormLines(c *call.Call, seen record.StormSeen) text.Lines {
 		lines.Add("… and ", text.Number(more), " more that get through")
 	}
 	for _, behind := range s.Behind {
-		lines = append(lines, text.Lead("Behind that: ", words.StormSource(behind.IP, behind.Country, c.PolicyNow()), ", in ", text.Number(behind.In), " of these and ", text.Number(behind.InAll), " of all"))
+		lines = append(lines, text.Newf("*Behind that: *%v, in %v of these and %v of all",
+			words.StormSource(behind.IP, behind.Country, c.PolicyNow()), text.Number(behind.In), text.Number(behind.InAll)))
 	}
 	lines = append(lines, besideStorm(s))
-	return append(lines, text.New("All grouped attacks: ", text.Code(StormListLine(seen).String()), "; figures of ", seen.SeenAt))
+	return append(lines, text.Newf("All grouped attacks: `%v`; figures of %v",
+		StormListLine(seen).String(), seen.SeenAt))
 }
 
 // maxUnblocked is how much of what gets through is named where a storm is shown.
@@ -203,7 +205,8 @@ func besideStorm(s record.Storm) text.Text {
 	if s.CaughtUp {
 		since = "since the first poll"
 	}
-	return text.New("Cards of their own: ", text.Number(s.Before), " attacks from before it, ", text.Number(s.OwnCards), " of those that it groups, and ", text.Count(s.Incidents, "incident"), " ", since)
+	return text.Newf("Cards of their own: %v attacks from before it, %v of those that it groups, and %v %v",
+		text.Number(s.Before), text.Number(s.OwnCards), text.Count(s.Incidents, "incident"), since)
 }
 
 // StormListLine is the line that lists what the storm grouped.

@@ -160,7 +160,8 @@ func (s Summary) Parts(cut bool) []call.Part {
 }
 
 func (s Summary) head() call.Part {
-	p := call.Part{Title: text.Lead("Hand-over of "+s.Account, ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.policy())}
+	p := call.Part{Title: text.Newf("*Hand-over of %v*: the last %v, since %v. wafbot is %v",
+		s.Account, text.Duration(s.Now.Sub(s.Since)), s.Since, s.policy())}
 	for _, line := range s.trouble() {
 		p.Rows = append(p.Rows, call.Row{Text: line})
 	}
@@ -177,19 +178,19 @@ func (s Summary) ending(h Home) call.Part {
 	h.Accounts = slices.Clone(h.Accounts)
 	in := &h.Accounts[0].InForce
 	*in = slices.SortedStableFunc(slices.Values(*in), func(x, y record.Change) int { return x.Until.Compare(y.Until) })
-	return counted(text.Lead("Ends on your shift", ", until ", s.Now.Add(Shift), ": "), h.changes(s.soon))
+	return counted(text.Newf("*Ends on your shift*, until %v: ", s.Now.Add(Shift)), h.changes(s.soon))
 }
 
 // unseen counts what happened, and says of which times it is unknown: no incident is no good news where none could be
 // registered.
 func (s Summary) unseen() call.Part {
-	p := call.Part{Title: text.Lead("What happened: ", "unknown, see above")}
+	p := call.Part{Title: text.Newf("*What happened: *unknown, see above")}
 	if s.Fault == "" {
 		incidents := text.Count(s.Incidents, "incident")
 		if s.Incidents == 0 && (len(s.Modes)+len(s.Outages) > 0 || s.Health != nil && s.Health.Failing != "") {
 			incidents = "no incidents are known of"
 		}
-		p.Title = text.Lead("What happened: ", incidents, ", ", text.Count(s.Attacks, "other attack"))
+		p.Title = text.Newf("*What happened: *%v, %v", incidents, text.Count(s.Attacks, "other attack"))
 		if !s.NoStore { // else it is unknown what people did
 			p.Title.Add("; ", text.Number(s.BlockedAnyway), " of these blocked by the WAF alone")
 		}
@@ -205,11 +206,12 @@ func (s Summary) unseen() call.Part {
 
 func (s Summary) denied() call.Part {
 	if s.Unread != "" {
-		return call.Part{Title: text.Lead("Denied by others: ", "unknown: ", s.Unread)}
+		return call.Part{Title: text.Newf("*Denied by others: *unknown: %v", s.Unread)}
 	}
 	var rows []call.Row
 	for _, e := range s.Others {
-		rows = append(rows, call.Row{Text: text.New(text.Code(words.Sources(e)), " ", call.AppsText(s.Of, e.Apps), words.Until(e.Expires), words.Author(e), ", since ", e.Created)})
+		rows = append(rows, call.Row{Text: text.Newf("`%v` %v%v%v, since %v",
+			words.Sources(e), call.AppsText(s.Of, e.Apps), words.Until(e.Expires), words.Author(e), e.Created)})
 	}
 	return counted(text.Lead("Denied by others than wafbot: "), rows)
 }
@@ -222,7 +224,8 @@ func (s Summary) undone() call.Part {
 			why = text.Field(u.Why)
 		}
 		ch := u.Change // its end is left out: it no longer matters, and why needs the room
-		rows = append(rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", words.MadeBy(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
+		rows = append(rows, call.Row{Text: text.Newf("`%v` %v · %v · undone by %v %v: %v",
+			ch.ID, ch.Does, words.MadeBy(ch), ch.EndedBy.Name, ch.EndedAt, why)})
 	}
 	return counted(text.Lead("Undone: "), rows)
 }
@@ -234,7 +237,7 @@ func (s Summary) notes() call.Part {
 		if slices.ContainsFunc(s.Notes[:i], same) {
 			continue // of an account that was handed over: one note on all its attacks
 		}
-		about := text.New(text.Code(n.Attack))
+		about := text.Newf("`%v`", n.Attack)
 		if others := len(s.Notes) - i - 1 - len(slices.DeleteFunc(slices.Clone(s.Notes[i+1:]), same)); others > 0 {
 			about.Add(" and ", others, " more")
 		}

@@ -35,7 +35,8 @@ func (h History) ends(c *call.Call) []moment {
 	}
 	if h.Storm != nil {
 		s := h.Storm.Storm
-		all = append(all, moment{at: s.Began, text: text.Lead("Storm", ": ", words.Trigger(s), "; from here on they are grouped in one card")})
+		all = append(all, moment{at: s.Began, text: text.Newf("*Storm*: %v; from here on they are grouped in one card",
+			words.Trigger(s))})
 		if !s.GoesOn() {
 			all = append(all, moment{at: s.Ended, text: text.New("The storm is over: new attacks get cards of their own again")})
 		}
@@ -51,7 +52,7 @@ func (h History) ends(c *call.Call) []moment {
 		}
 	}
 	if last := h.Attack.Last; !last.IsZero() && !c.Ongoing(h.Attack) {
-		quiet := text.Lead("Quiet", ": no hit since ", last, ", as far as is known")
+		quiet := text.Newf("*Quiet*: no hit since %v, as far as is known", last)
 		all = append(all, moment{at: last.Add(c.Account.OngoingFor), text: quiet})
 	}
 	return all
@@ -59,7 +60,8 @@ func (h History) ends(c *call.Call) []moment {
 
 // figures are an attack's in one line.
 func figures(a apiclient.Attack) text.Text {
-	return text.New(words.Figure(a.Hits, "hit"), ", ", words.Figure(a.SourceCount, "source"), ", ", words.Figure(a.Payloads, "payload"), ", ", words.StatusName(a))
+	return text.Newf("%v, %v, %v, %v",
+		words.Figure(a.Hits, "hit"), words.Figure(a.SourceCount, "source"), words.Figure(a.Payloads, "payload"), words.StatusName(a))
 }
 
 // allSources are all that the service listed, with their hits.
@@ -71,7 +73,7 @@ func allSources(a apiclient.Attack) text.Text {
 func changesMade(c *call.Call, h History) []moment {
 	var all []moment
 	for _, ch := range h.Changes {
-		line := text.Lead(ch.Does, ", by ", text.Field(ch.Actor.Name), " ", text.Code(ch.ID), ": ")
+		line := text.Newf("*%v*, by %v `%v`: ", ch.Does, text.Field(ch.Actor.Name), ch.ID)
 		switch ch.State {
 		case record.StateBegun:
 			line.Add("in progress, or its outcome is unknown")
@@ -90,7 +92,8 @@ func changesMade(c *call.Call, h History) []moment {
 			m.below.Add("Why: ", text.Sanitize(ch.Reason, words.MaxNote))
 		}
 		if ch.Observed != nil && ch.Parent() == "" {
-			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Observed.At, ": ", figures(ch.Observed.Attack)), allSources(ch.Observed.Attack))
+			m.below = append(m.below, text.Newf("As wafbot had seen it %v: %v",
+				ch.Observed.At, figures(ch.Observed.Attack)), allSources(ch.Observed.Attack))
 			m.below = append(m.below, h.sourcesSince(ch)...)
 		}
 		if n := h.Efficacy[ch.ID].Stopped(); n > 0 {
@@ -98,7 +101,8 @@ func changesMade(c *call.Call, h History) []moment {
 		}
 		all = append(all, m)
 		for _, said := range h.Efficacy[ch.ID].Said {
-			all = append(all, moment{at: said.At, text: text.Lead(ch.Does, " ", text.Code(ch.ID), ": ", text.Text(said.Text))})
+			all = append(all, moment{at: said.At, text: text.Newf("*%v* `%v`: %v",
+				ch.Does, ch.ID, text.Text(said.Text))})
 		}
 		if over := ch.Until; ch.State == record.StateDone && ch.Parent() == "" && !over.IsZero() && !ch.MustBeEnded() && !over.After(c.Now) {
 			all = append(all, moment{at: over, text: text.New("Ended by itself: ", ch.Does)})
@@ -124,7 +128,7 @@ func (h History) sourcesSince(ch record.Change) text.Lines {
 		if !ch.Denies(s.IP) {
 			continue
 		}
-		line := text.New("Since then from ", text.Code(s.IP.String()), ": ")
+		line := text.Newf("Since then from `%v`: ", s.IP.String())
 		i := slices.IndexFunc(h.Attack.Sources, func(now apiclient.Source) bool { return now.IP == s.IP })
 		if i < 0 || !h.Listed || !s.Hits.Known || !h.Attack.Sources[i].Hits.Known {
 			lines.Add(line, "unknown, the service doesn't list it now")
@@ -177,12 +181,12 @@ func entryText(e record.AuditEntry) text.Text {
 		case "handover":
 			return handoverText(e, who, first)
 		case "note":
-			return text.New("Note of ", who, ": ", first)
+			return text.Newf("Note of %v: %v", who, first)
 		case "verdict":
-			return text.Lead("Verdict: "+strings.ReplaceAll(first, "_", " "), ", by ", who)
+			return text.Newf("*Verdict: %v*, by %v", strings.ReplaceAll(first, "_", " "), who)
 		}
 	}
-	asked := text.New(who, " asked ", text.Code(text.Sanitize(e.Line, text.MaxPath)), ": ", text.Bold(e.Outcome))
+	asked := text.Newf("%v asked `%v`: *%v*", who, text.Sanitize(e.Line, text.MaxPath), e.Outcome)
 	switch {
 	case e.Outcome == "nothing" && e.Why == "":
 		asked.Add(", it was so already")

@@ -140,7 +140,7 @@ func ShowTrends(c *call.Call) (res call.Result, err error) {
 		return res, refusal.FromService(err)
 	}
 	t := Trends(c.Now, days, read)
-	lines := text.Lines{text.Lead(c.Account.Name+": attacks per day", ", ", t.head())}
+	lines := text.Lines{text.Newf("*%v: attacks per day*, %v", c.Account.Name, t.head())}
 	if len(t.Types) > 0 {
 		lines = append(lines, t.chart())
 	}
@@ -174,7 +174,7 @@ func (t Trend) head() text.Text {
 	if peak.Equal(last) {
 		return text.New(span, today)
 	}
-	return text.New(span, "most ", text.Number(most), " on ", peak.Format("Mon 2 Jan"), ", ", today)
+	return text.Newf("%vmost %v on %v, %v", span, text.Number(most), peak.Format("Mon 2 Jan"), today)
 }
 
 // chart is the attacks of each day as bars and as figures.
@@ -183,7 +183,7 @@ func (t Trend) chart() text.Text {
 	for _, n := range t.Attacks {
 		figures = append(figures, text.Number(n))
 	}
-	return text.New(text.Code(bars(t.Attacks)), " ", strings.Join(figures, ", "))
+	return text.Newf("`%v` %v", bars(t.Attacks), strings.Join(figures, ", "))
 }
 
 // bars draws figures as blocks of up to eight heights. The lowest is none.
@@ -223,7 +223,7 @@ func hostInTrend(name string) text.Text {
 	if name == "" {
 		return text.New("unknown host")
 	}
-	return text.New(text.Code(text.Sanitize(name, text.MaxHost)))
+	return text.Newf("`%v`", text.Sanitize(name, text.MaxHost))
 }
 
 // remarks say what the figures leave out.
@@ -258,10 +258,10 @@ func trendPart(c *call.Call) call.Part {
 	}
 	title := text.Bold("Attacks per day")
 	if len(known) == 0 {
-		return call.Part{Title: text.New(title, ": unknown just now, type ", text.Code("trends"))}
+		return call.Part{Title: text.Newf("%v: unknown just now, type `trends`", title)}
 	}
 	t := Trends(c.Now, trendDays, known...)
-	line := text.New(title, " ", text.Code(bars(t.Attacks)), " ", t.head())
+	line := text.Newf("%v `%v` %v", title, bars(t.Attacks), t.head())
 	if unknown := len(c.InScope) - len(known); unknown > 0 {
 		line.Add("; unknown just now of ", text.Count(unknown, "account"))
 	}

@@ -1,8 +1,6 @@
 package verb
 
 import (
-	"fmt"
-
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -45,6 +43,7 @@ func readConditions(c *call.Call) (res call.Result, err error) {
 		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
 	}
 	return listing(c, counted(c, len(rows), "set", " of conditions"), []string{"ID", "FOR", "RULES"}, rows, func(row conditionRow) text.Text {
-		return text.New(text.Code(fmt.Sprint(row.ID)), text.Cell(" "), words.Scope(c.Account, row.Conditions), text.Cell(": "), text.Count(row.Rules, "rule"))
+		return text.Newf("`%v`%v%v%v%v",
+			row.ID, text.Cell(" "), words.Scope(c.Account, row.Conditions), text.Cell(": "), text.Count(row.Rules, "rule"))
 	})
 }

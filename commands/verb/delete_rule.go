@@ -66,7 +66,7 @@ func origin(c *call.Call, id int64) text.Text {
 			return s.Kind == record.CreateRule && s.Done && efficacy.CurrentRule(c.Changes, s.ID) == id
 		}
 		if ch.Undoes != "" && slices.ContainsFunc(ch.Steps, put) {
-			return text.New("wafbot put this rule back as it was before ", text.Code(ch.Undoes))
+			return text.Newf("wafbot put this rule back as it was before `%v`", ch.Undoes)
 		}
 	}
 	return text.New("wafbot did not make this rule")
@@ -91,5 +91,6 @@ func modeAfter(a *config.Account, left []apiclient.Rule, gone apiclient.Rule) te
 		return nil
 	}
 	app := int(scope.App.N) // without conditions 0, which is apiclient.AllApps
-	return text.New("then the mode of ", words.ModeApp(a, app), " by rules is ", text.Bold(words.ModeName(words.ModeByRules(left, app))))
+	return text.Newf("then the mode of %v by rules is *%v*",
+		words.ModeApp(a, app), words.ModeName(words.ModeByRules(left, app)))
 }

@@ -45,9 +45,9 @@ func denyTyped(l record.Line) (record.Line, error) {
 	if l.Name != "block" || l.Keys["attack"] != "" || slices.ContainsFunc(l.Words, isTarget) {
 		return l, nil
 	}
-	what := text.New("Missing: which source. Example: ", text.Code("block 203.0.113.7"))
+	what := text.Newf("Missing: which source. Example: `block 203.0.113.7`")
 	if len(l.Words) > 0 {
-		what = text.New("Invalid IP address or range: ", refusal.Typed(l.Words[0]), ". Example: ", text.Code("block 203.0.113.7"))
+		what = text.Newf("Invalid IP address or range: %v. Example: `block 203.0.113.7`", refusal.Typed(l.Words[0]))
 	}
 	return l, refusal.Usage(what, ". ", text.Code("block-path"), " blocks a path, ", text.Code("mode shop block"), " what attacks an application")
 }

@@ -36,7 +36,7 @@ func writeDrill(c *call.Call) (res call.Result, err error) {
 	case err != nil:
 		return res, refusal.Away(err)
 	case replicas == 0:
-		words := text.New("No ", text.Code("wafbot serve"), " is running on this Redis: no replica would post the cards")
+		words := text.Newf("No `wafbot serve` is running on this Redis: no replica would post the cards")
 		return res, refusal.Nothing(words)
 	}
 	d := record.Drill{

@@ -62,7 +62,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append(text.Lines{words.Attack(a, k.Attack, c.Now)}, old...)}
 	res.Lines = append(res.Lines, destination(k.Attack, r))
 	for i, t := range r.Tried {
-		line := text.New("• route ", i+1, " takes ", t.Match, ": ")
+		line := text.Newf("• route %v takes %v: ", i+1, t.Match)
 		if t.Not == "" {
 			line.Add(text.Bold("this one"))
 		} else {
@@ -85,7 +85,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 		res.Lines.Add("It is quiet: no hit in the last ", text.Duration(a.OngoingFor))
 	}
 	if c.Policy.Cardless(k.Attack) {
-		res = res.And(text.New("It comes only from sources that shall give no cards (", text.Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
+		res = res.And(text.Newf("It comes only from sources that shall give no cards (`sources: cards: false`): it gets one only if it becomes an incident"))
 	}
 	return res.And(muteLine), nil
 }
@@ -105,7 +105,8 @@ func explainStorm(c *call.Call) (res call.Result, err error) {
 	res = call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = text.Lines{
 		words.StormLine(c.Account, c.StormRow(storm, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
-		text.New("It groups the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
+		text.Newf("It groups the new attacks that a route sends there, incidents excepted; `%v` lists them",
+			report.StormListLine(storm).String()),
 	}
 	return res.And(pagerLines(r)...).And(muteLine), nil
 }
@@ -118,20 +119,22 @@ func destination(a apiclient.Attack, r call.Routing) text.Text {
 	case a.FalsePositive():
 		return text.New("It is marked at the service as a false positive: it gets no card, whatever the routes say")
 	case a.Result():
-		return text.New("It is no attack of its own but a mitigation at work (", words.TypeName(a.Type), "): it gets no card, whatever the routes say")
+		return text.Newf("It is no attack of its own but a mitigation at work (%v): it gets no card, whatever the routes say",
+			words.TypeName(a.Type))
 	case r.Channel == "" && r.Kept:
 		return text.New("No route takes it as it is now. ", kept)
 	case r.Channel == "":
-		return text.Lead("No route takes it", ": it gets no card. ", text.Code("status"), " and ", text.Code("attacks"), " list it")
+		return text.Newf("*No route takes it*: it gets no card. `status` and `attacks` list it")
 	}
 	whom := text.New("no user")
 	if r.Mention != "" {
 		whom = text.New(text.User(r.Mention))
 	}
 	if r.Kept {
-		return text.New("As it is now it would go to channel ", text.Channel(r.Channel), " by route ", len(r.Tried), " and mention ", whom, ". ", kept)
+		return text.Newf("As it is now it would go to channel %v by route %v and mention %v. %v",
+			text.Channel(r.Channel), len(r.Tried), whom, kept)
 	}
-	return text.New("It goes to channel ", text.Channel(r.Channel), " by route ", len(r.Tried), " and mentions ", whom)
+	return text.Newf("It goes to channel %v by route %v and mentions %v", text.Channel(r.Channel), len(r.Tried), whom)
 }
 
 // kept says why what the routes say now isn't what happens.
@@ -140,9 +143,10 @@ const kept = "What was chosen when it was first posted is kept"
 func cardLine(a apiclient.Attack, r call.Routing) text.Text {
 	switch {
 	case r.Card != "" && (a.Incident() || record.IsStorm(a.ID)):
-		return text.New("Its card is in channel ", text.Channel(r.Card), ", where it stays")
+		return text.Newf("Its card is in channel %v, where it stays", text.Channel(r.Card))
 	case r.Card != "":
-		return text.New("Its card is in channel ", text.Channel(r.Card), ", where it stays unless it becomes an incident that a route wants elsewhere")
+		return text.Newf("Its card is in channel %v, where it stays unless it becomes an incident that a route wants elsewhere",
+			text.Channel(r.Card))
 	case r.Notified:
 		return text.New("It was announced; its card is on its way")
 	}
@@ -152,15 +156,15 @@ func cardLine(a apiclient.Attack, r call.Routing) text.Text {
 // mentionLines say whom a notification of the attack mentions, and when no user is.
 func mentionLines(r call.Routing) (lines text.Lines) {
 	if r.Calls != "" {
-		line := text.New("Who acknowledges it is mentioned in place of ", text.User(r.Calls), " when it gets worse, at most once in ",
-			text.Duration(record.MentionEvery), " but for its becoming an incident")
+		line := text.Newf("Who acknowledges it is mentioned in place of %v when it gets worse, at most once in %v but for its becoming an incident",
+			text.User(r.Calls), text.Duration(record.MentionEvery))
 		if !r.MentionedAt.IsZero() {
 			line.Add("; last ", r.MentionedAt)
 		}
 		lines = append(lines, line)
 	}
 	if r.Quiet != "" {
-		line := text.New("Quiet hours are ", r.Quiet, " (", r.Zone, "): ")
+		line := text.Newf("Quiet hours are %v (%v): ", r.Quiet, r.Zone)
 		if r.QuietNow {
 			line.Add(text.Bold("now, and it mentions no user in them"))
 		} else {
@@ -185,7 +189,8 @@ func pagerLines(r call.Routing) text.Lines {
 	if !r.PagedAt.IsZero() {
 		called = text.New("was last called at ", r.PagedAt)
 	}
-	return text.Lines{text.New("Its pager is called when unacknowledged for ", text.Duration(r.PageAfter), "; it ", called)}
+	return text.Lines{text.Newf("Its pager is called when unacknowledged for %v; it %v",
+		text.Duration(r.PageAfter), called)}
 }
 
 // muteOf is the mute that suppresses an attack, nil if none is known, and a line about it.
@@ -198,7 +203,7 @@ func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
 	if !muted {
 		return nil, text.New("It isn't muted")
 	}
-	return &m, text.Lead("Muted", ": ", words.Mute(m))
+	return &m, text.Newf("*Muted*: %v", words.Mute(m))
 }
 
 // valueOf is what an attack has where a route has the key.
@@ -210,11 +215,11 @@ func valueOf(a *config.Account, key string, attack apiclient.Attack) text.Text {
 		}
 		return text.New("attack")
 	case "type":
-		return text.New(text.Code(text.Field(cmp.Or(attack.Type, "unknown"))))
+		return text.Newf("`%v`", text.Field(cmp.Or(attack.Type, "unknown")))
 	case "application":
 		return text.New(a.AppName(attack.App))
 	case "host":
-		return text.New(text.Code(text.Sanitize(cmp.Or(attack.Domain, "unknown"), text.MaxHost)))
+		return text.Newf("`%v`", text.Sanitize(cmp.Or(attack.Domain, "unknown"), text.MaxHost))
 	case "status":
 		return text.New(string(attack.Status()))
 	case "severity":

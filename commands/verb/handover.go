@@ -118,7 +118,7 @@ func assignee(c *call.Call) (record.Actor, error) {
 	if s.Who.Name != "" { // the audit log and the terminal show an id as it is
 		user = text.Lead(text.Field(s.Who.Name))
 	}
-	needs := text.New(". Who is on an attack needs the role ", text.Bold(record.Responder.String()))
+	needs := text.Newf(". Who is on an attack needs the role *%v*", record.Responder.String())
 	switch {
 	case s.Unsure:
 		return record.Actor{}, refusal.Guarded("Slack doesn't say just now who ", text.User(to.ID), " is. Try again in a moment")
@@ -172,9 +172,11 @@ func writeTakeOver(c *call.Call) (res call.Result, err error) {
 	case len(ongoing) == 0:
 		return unchanged(taken, text.New("Nothing is going on on ", c.Account.Name)), nil
 	case len(taken) == 0:
-		return unchanged(taken, text.New(user, " is on all ", text.Count(len(ongoing), "attack"), " of ", c.Account.Name, " already")), nil
+		return unchanged(taken, text.Newf("%v is on all %v of %v already",
+			user, text.Count(len(ongoing), "attack"), c.Account.Name)), nil
 	}
-	words := text.New(user, " is on ", text.Count(len(taken), "attack"), " of ", c.Account.Name, " now: ", text.Enumerate(taken, call.ShortList, text.AsCode), ". Until now: ")
+	words := text.Newf("%v is on %v of %v now: %v. Until now: ",
+		user, text.Count(len(taken), "attack"), c.Account.Name, text.Enumerate(taken, call.ShortList, text.AsCode))
 	unowned := len(taken)
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		words.Add(names[id], " on ", before[id], ", ")

@@ -50,18 +50,18 @@ func helpScreen() text.Lines {
 		lines.Add(text.Code(top.line), ": ", top.does)
 	}
 	for _, g := range groups() {
-		name := func(c *call.Command) text.Text { return text.New(text.Code(c.Name)) }
+		name := func(c *call.Command) text.Text { return text.Newf("`%v`", c.Name) }
 		lines = append(lines, text.Lead(g.title, ": ", text.Enumerate(g.verbs, len(g.verbs), name)))
 	}
-	return append(lines, text.New(text.Code("help deny"), " explains one of them, ", text.Code("help all"), " has a line for each"),
-		text.New("Durations: ", text.Code("30m 12h 7d 2w"), ". An id may be cut to ", record.MinPrefix, " characters that are unique"))
+	return append(lines, text.Newf("`help deny` explains one of them, `help all` has a line for each"),
+		text.Newf("Durations: `30m 12h 7d 2w`. An id may be cut to %v characters that are unique", record.MinPrefix))
 }
 
 // helpAll is a line for each verb.
 func helpAll() text.Lines {
 	reads, acts := text.Lines{text.Lead("To look")}, text.Lines{text.Lead("To act")}
 	for _, cmd := range All() {
-		line := text.New(text.Code(cmd.Brief()), ": ", cmd.Summary)
+		line := text.Newf("`%v`: %v", cmd.Brief(), cmd.Summary)
 		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
 			reads = append(reads, line)
 		} else {
@@ -72,7 +72,7 @@ func helpAll() text.Lines {
 }
 
 func commandHelp(c *call.Command) text.Lines {
-	lines := text.Lines{text.Lead(c.Name, ": ", c.Summary), text.New(text.Code(c.Usage()))}
+	lines := text.Lines{text.Lead(c.Name, ": ", c.Summary), text.Newf("`%v`", c.Usage())}
 	for _, arg := range c.Args {
 		lines.Add("• ", text.Code(arg.Name), ": ", arg.Help)
 	}

@@ -81,7 +81,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	if keys["host"] == "" {
-		approval.Need(c, config.ApproveRulesEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
+		approval.Need(c, config.ApproveRulesEverywhere, text.Newf("without `host=` it holds for every host"))
 	}
 	scope, warnings, err := change.Place(keys["host"], keys["path"])
 	if err != nil {
@@ -175,18 +175,18 @@ func trial(header string, match func(string) bool) (words text.Text, broad bool)
 	empty := match("") // also an empty header
 	subject, who := text.New("it would hit "), fmt.Sprintf("%d usual browsers and search engines", len(browsers))
 	if header != userAgent {
-		subject = text.New("wafbot knows no usual values of ", text.Code(header), ", and tried it on the User-Agents of browsers and search engines: it matches ")
+		subject = text.Newf("wafbot knows no usual values of `%v`, and tried it on the User-Agents of browsers and search engines: it matches ", header)
 		who = fmt.Sprint(len(browsers))
 	}
 	switch {
 	case empty && len(hits) == len(browsers):
-		return text.New("it matches ", text.Bold("everything"), ", even an empty header"), true
+		return text.Newf("it matches *everything*, even an empty header"), true
 	case empty && len(hits) == 0:
-		return text.New(subject, "an empty ", header, ", and none of ", who), true
+		return text.Newf("%van empty %v, and none of %v", subject, header, who), true
 	case len(hits) == 0:
 		return text.New(subject, "none of ", who), false
 	}
-	found := text.New(subject, text.Bold(fmt.Sprintf("%d of %s", len(hits), who)), ", as ", hits[0])
+	found := text.Newf("%v*%v of %v*, as %v", subject, len(hits), who, hits[0])
 	if empty {
 		found.Add(", and an empty header")
 	}

@@ -1,7 +1,6 @@
 package verb
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -59,7 +58,8 @@ func readLists(c *call.Call) (res call.Result, err error) {
 	}
 	return listing(c, counted(c, len(entries), "entry", with), []string{"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"}, entries, func(e apiclient.IPRule) text.Text {
 		cell := text.Cell(" ")
-		return text.New(text.Code(fmt.Sprint(e.ID)), cell, words.ListName(e.List), text.Cell(": "), text.Code(words.Sources(e)), cell, call.AppsText(c.Account, e.Apps), text.Cell(""), words.Until(e.Expires), text.Cell(""), words.Author(e))
+		return text.Newf("`%v`%v%v%v`%v`%v%v%v%v%v%v",
+			e.ID, cell, words.ListName(e.List), text.Cell(": "), words.Sources(e), cell, call.AppsText(c.Account, e.Apps), text.Cell(""), words.Until(e.Expires), text.Cell(""), words.Author(e))
 	})
 }
 

@@ -82,7 +82,7 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 		if app == apiclient.AllApps {
 			is = text.New("the account's own mode is ")
 		}
-		p.Nothing = text.New(is, text.Bold(to), " already, ", change.ByRule(c, by.ID))
+		p.Nothing = text.Newf("%v*%v* already, %v", is, to, change.ByRule(c, by.ID))
 		return []call.Plan{p}, nil
 	}
 	if p.Steps, err = change.ModeSteps(app, to, rules); err != nil {

@@ -57,7 +57,7 @@ func writeMute(c *call.Call) (res call.Result, err error) {
 	if all = slices.DeleteFunc(all, same); len(all) >= maxMutes {
 		return res, refusal.Guarded(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one")
 	}
-	return saveMutes(c, append(all, m), m, text.New("Muted: ", words.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
+	return saveMutes(c, append(all, m), m, text.New("Muted: ", words.Mute(m)), text.Newf("Incidents are posted all the same. What still goes on then is posted then. `unmute %v` ends it", m.ID)), nil
 }
 
 func muteEnd(c *call.Call) (time.Time, error) {

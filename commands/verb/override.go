@@ -53,8 +53,9 @@ func overrideForm(c *call.Call, f *call.Form) {
 	}
 	f.Drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, words.Approval(q, c.Now), text.New("Without approval it holds for ", text.Duration(policy.LongestOverride), " at most. It is recorded as an override, and posted to the channel"))
+	f.Intro = append(f.Intro, words.Approval(q, c.Now), text.Newf("Without approval it holds for %v at most. It is recorded as an override, and posted to the channel",
+		text.Duration(policy.LongestOverride)))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayOverride(c, q), &refusal) {
-		f.Intro = append(f.Intro, text.Lead("Not by you, or not now", ": ", refusal.Text))
+		f.Intro = append(f.Intro, text.Newf("*Not by you, or not now*: %v", refusal.Text))
 	}
 }

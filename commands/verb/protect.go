@@ -83,5 +83,6 @@ func deniedNow(c *call.Call, t grammar.Target) text.Lines {
 		return nil
 	}
 	e := entries[i]
-	return text.Lines{text.New("It is denied now", words.Until(e.Expires), words.Author(e), ", and stays so: ", text.Code("remove "+words.Sources(e)+" list=black"), " takes it off")}
+	return text.Lines{text.Newf("It is denied now%v%v, and stays so: `remove %v list=black` takes it off",
+		words.Until(e.Expires), words.Author(e), words.Sources(e))}
 }

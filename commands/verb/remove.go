@@ -58,7 +58,8 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		case covers && e.Kind != apiclient.KindRange && ours(c, e):
 			matches = append(matches, e)
 		case covers && wider == nil:
-			wider = text.New(" itself, but ", text.Code(words.Sources(e)), " on the ", words.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
+			wider = text.Newf(" itself, but `%v` on the %v covers it: entry `%v`",
+				words.Sources(e), words.ListName(e.List), e.ID)
 		}
 	}
 	switch {
@@ -84,9 +85,11 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		return []call.Plan{p}, nil
 	}
 	p.Role = record.Admin
-	line := text.New("wafbot did not make this entry", words.Author(theirs), words.Until(theirs.Expires), "; an automatic one can come back by itself")
+	line := text.Newf("wafbot did not make this entry%v%v; an automatic one can come back by itself",
+		words.Author(theirs), words.Until(theirs.Expires))
 	if made := maker(c.Changes, e); made >= 0 {
-		line = text.New("this entry took the place of one that wafbot did not make", words.Author(theirs), words.Until(theirs.Expires), ": ", text.Code("undo "+c.Changes[made].ID), " brings that back")
+		line = text.Newf("this entry took the place of one that wafbot did not make%v%v: `undo %v` brings that back",
+			words.Author(theirs), words.Until(theirs.Expires), c.Changes[made].ID)
 	}
 	p.Warnings = append(p.Warnings, refusal.Warning{Text: line})
 	return []call.Plan{p}, nil

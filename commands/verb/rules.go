@@ -69,7 +69,8 @@ func readRules(c *call.Call) (call.Result, error) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", others[kind], kind))
 	}
 	if len(kinds) > 0 {
-		return res.And(text.New("And ", len(all)-len(known), " of other kinds, which wafbot leaves alone: ", text.Sanitize(strings.Join(kinds, ", "), 300))), nil
+		return res.And(text.Newf("And %v of other kinds, which wafbot leaves alone: %v",
+			len(all)-len(known), text.Sanitize(strings.Join(kinds, ", "), 300))), nil
 	}
 	return res, nil
 }

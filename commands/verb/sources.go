@@ -60,7 +60,7 @@ func readSources(c *call.Call) (call.Result, error) {
 	for _, s := range policy.Builtin() {
 		add(s, "wafbot", nil, text.New(policy.Line(s), ", by nature"))
 	}
-	head := text.New("Sources that are never denied, or only with approval, on ", c.Account.Name, ": ", len(all))
+	head := text.Newf("Sources that are never denied, or only with approval, on %v: %v", c.Account.Name, len(all))
 	if away != nil {
 		head.Add(". What an admin protected is unknown: ", refusal.Store(away))
 	}

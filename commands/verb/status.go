@@ -30,6 +30,6 @@ func readStatus(c *call.Call) (call.Result, error) {
 	if report.Together(c) {
 		of = text.New(text.Count(len(c.InScope), "account"))
 	}
-	lines := text.Lines{text.Lead("Status", " of ", of, ". wafbot is ", home.Policies())}
+	lines := text.Lines{text.Newf("*Status* of %v. wafbot is %v", of, home.Policies())}
 	return pages.Finish(call.Result{Account: c.OnlyAccount(), Lines: append(lines, report.PartLines(parts, pages)...), Data: home.Accounts, Home: home})
 }

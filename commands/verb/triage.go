@@ -40,7 +40,7 @@ func owner(c *call.Call, who record.Actor) *record.Owner {
 // takeOver says how to take over an attack that another user is on.
 func takeOver(c *call.Call) text.Text {
 	line := record.Line{Name: "handover"}.With("attack", c.Attack.ID).With("to", "@me")
-	return text.New("To take it over: ", text.Code(line.String()))
+	return text.Newf("To take it over: `%v`", line.String())
 }
 
 // whatStands says what goes on after a verdict that an attack was none, and who has to end it.
@@ -51,7 +51,8 @@ func whatStands(c *call.Call, v record.Verdict) (lines text.Lines) {
 	lines = text.Lines{text.New("No pager is called for it any more. No mitigation of it is in force")}
 	if standing := words.InForce(c.Changes, c.Attack.ID, c.Now); len(standing) > 0 {
 		undo := record.Line{Name: "undo"}.With("attack", c.Attack.ID)
-		lines[0] = text.New("No pager is called for it any more. Still in force: ", text.Enumerate(standing, call.ShortList, words.WithID), ". To undo them: ", text.Code(undo.String()))
+		lines[0] = text.Newf("No pager is called for it any more. Still in force: %v. To undo them: `%v`",
+			text.Enumerate(standing, call.ShortList, words.WithID), undo.String())
 	}
 	if c.Account.ConsoleURL != "" {
 		lines.Add("The service doesn't know of it: mark it there, too, in the ", text.Link{Label: "console", URL: c.Account.ConsoleURL})

@@ -24,7 +24,8 @@ func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
 	case was == nil, c.Actor.Via == record.ViaClock && was.Since.After(c.Asked): // it was acknowledged again since that was checked
 		return unchanged(*t, text.New("Unacknowledged")), nil
 	case !was.Is(c.Actor) && c.Role < record.Admin:
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(words.Owner(was), ": only ", text.Field(was.Name), " or an admin can unacknowledge it. ", takeOver(c))}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.Newf("%v: only %v or an admin can unacknowledge it. %v",
+			words.Owner(was), text.Field(was.Name), takeOver(c))}
 	}
 	t.Owner, t.UnackedAt, t.Lapsed = nil, c.Now, nil
 	if c.Actor.Via == record.ViaClock {
@@ -33,5 +34,5 @@ func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
 		res.Saves.Events = []record.Event{handoverEvent(c, "", record.AckLapsed, c.Now, record.Assignment{Attack: c.Attack.Attack, To: was.ID})}
 		return res, nil
 	}
-	return saved(*t, text.New("Unacknowledged now; ", text.Field(was.Name), " was, since ", was.Since)), nil
+	return saved(*t, text.Newf("Unacknowledged now; %v was, since %v", text.Field(was.Name), was.Since)), nil
 }

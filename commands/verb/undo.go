@@ -31,9 +31,9 @@ func offerProtect(c *call.Call, ch record.Change) text.Lines {
 	case len(line.Words) == 0:
 		return nil
 	case c.Role >= record.Admin:
-		return text.Lines{text.New("Never deny it again? ", text.Code(line.String()))}
+		return text.Lines{text.Newf("Never deny it again? `%v`", line.String())}
 	}
-	return text.Lines{text.New("If it must never be denied again, an admin can say so: ", text.Code(line.String()))}
+	return text.Lines{text.Newf("If it must never be denied again, an admin can say so: `%v`", line.String())}
 }
 
 func undo() *call.Command {

@@ -30,7 +30,8 @@ func writeUnmute(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	ended := all[i]
-	return saveMutes(c, slices.Delete(all, i, i+1), ended, text.New("No longer muted: ", text.Code(words.MuteScope(ended)))), nil
+	return saveMutes(c, slices.Delete(all, i, i+1), ended, text.Newf("No longer muted: `%v`",
+		words.MuteScope(ended))), nil
 }
 
 // muteNamed is which of the mutes the line names.

@@ -33,9 +33,10 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 		}
 	}
 	if len(found) != 1 {
-		words := text.New(refusal.Typed(word), " is not protected on ", c.Account.Name, ": ", text.Code("sources"), " lists what is")
+		words := text.Newf("%v is not protected on %v: `sources` lists what is", refusal.Typed(word), c.Account.Name)
 		if own, ok := c.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
-			words = text.New(text.Code(t.String()), " is ", text.Bold(text.Field(own.Name)), " by the configuration, or by nature: only who runs wafbot can change that")
+			words = text.Newf("`%v` is *%v* by the configuration, or by nature: only who runs wafbot can change that",
+				t.String(), text.Field(own.Name))
 		}
 		return call.Result{}, refusal.Nothing(words)
 	}

@@ -82,8 +82,8 @@ func bySeverity(x, y apiclient.Vulnerability) int {
 
 func vulnLine(v apiclient.Vulnerability) text.Text {
 	status := map[string]string{"": "state unknown", "falsepositive": "false positive"}[v.Status]
-	line := text.New(text.Code(text.Field(v.ID)), text.Cell(" "), text.Bold(words.Severity(v.Threat)), text.Cell(" "), cmp.Or(text.Sanitize(v.Title, text.MaxPath), words.TypeName(text.Field(v.Type))),
-		text.Cell(", "), cmp.Or(status, text.Field(v.Status)))
+	line := text.Newf("`%v`%v*%v*%v%v%v%v",
+		text.Field(v.ID), text.Cell(" "), words.Severity(v.Threat), text.Cell(" "), cmp.Or(text.Sanitize(v.Title, text.MaxPath), words.TypeName(text.Field(v.Type))), text.Cell(", "), cmp.Or(status, text.Field(v.Status)))
 	if v.Incidents.Known {
 		line.Add(text.Cell(", "), words.Figure(v.Incidents, "incident"))
 	} else {
@@ -92,7 +92,8 @@ func vulnLine(v apiclient.Vulnerability) text.Text {
 	if v.Domain == "" && v.Path == "" {
 		return line
 	}
-	return text.New(line, text.Cell(": "), text.Code(words.Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path})))
+	return text.Newf("%v%v`%v`",
+		line, text.Cell(": "), words.Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path}))
 }
 
 // incidentsBack is how far back an issue's incidents are listed.
@@ -164,7 +165,8 @@ func readVuln(c *call.Call) (res call.Result, err error) {
 	}
 	issue, attacks := vulnOf(c, typed)
 	shown := vulnShown{Vulnerability: issue}
-	lines := text.Lines{text.Lead(c.Account.Name, ": ", text.Code(typed), ", an issue of which nothing else is known", because(c, noIssues))}
+	lines := text.Lines{text.Newf("*%v*: `%v`, an issue of which nothing else is known%v",
+		c.Account.Name, typed, because(c, noIssues))}
 	if issue != nil {
 		lines = append(text.Lines{text.Lead(c.Account.Name, ": ", vulnLine(*issue))}, vulnDetails(*issue)...)
 	}
@@ -221,9 +223,9 @@ func olderIncidents(v *apiclient.Vulnerability, listed int64) text.Text {
 	older := text.Code("incidents since=90d")
 	switch {
 	case v == nil || !v.Incidents.Known:
-		return text.New("; whether there are older ones is unknown: ", older, " lists all")
+		return text.Newf("; whether there are older ones is unknown: %v lists all", older)
 	case v.Incidents.N > listed:
-		return text.New("; ", v.Incidents.N-listed, " more, says the service: ", older, " lists all")
+		return text.Newf("; %v more, says the service: %v lists all", v.Incidents.N-listed, older)
 	}
 	return nil
 }
