@@ -30,9 +30,6 @@ func (f facts) late() time.Duration {
 	return lateBy(f.State.FoundAt, cmp.Or(f.posted, f.now), notifiedAtOnce)
 }
 
-// behind is for how long the card showed old facts, likewise.
-func (f facts) behind() time.Duration { return lateBy(f.since, f.now, drawnAtOnce) }
-
 // lateBy is how long after it was due something was done; 0 where that was soon enough.
 func lateBy(due, done time.Time, soon time.Duration) time.Duration {
 	if late := done.Sub(due); !due.IsZero() && late > soon {
@@ -70,7 +67,7 @@ func (f facts) situation() call.Situation {
 		Efficacy: f.Efficacy, Context: f.Context,
 		Quiet: f.State.Quiet, Outage: f.Outage, Triage: f.Triage, Now: f.now,
 	}.As(f.State).Made(f.Changes)
-	s.FiguresAt, s.Late, s.StaleFor = compare.FiguresAt(f.State, f.LastGood, muted), f.late(), f.behind()
+	s.FiguresAt, s.Late, s.StaleFor = compare.FiguresAt(f.State, f.LastGood, muted), f.late(), lateBy(f.since, f.now, drawnAtOnce)
 	s.Runbook, s.Pager, s.SharedChannel = cmp.Or(f.runbooks[s.Attack.Type], f.runbooks["*"]), f.pager(muted), f.shared
 	s.Reposted, s.Uneditable = record.Reposted(f.Card.Delivery)
 	if f.account.Settings != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -26,9 +27,9 @@ func TestHowLateACardSaysThatItIs(t *testing.T) {
 		"stale for a minute":       {facts: facts{since: now.Add(-time.Minute)}},
 		"stale for three minutes":  {facts: facts{since: now.Add(-3 * time.Minute)}, behind: 3 * time.Minute},
 	} {
-		tt.facts.now = now
+		tt.facts.now, tt.facts.account.Account = now, &config.Account{Name: "acme"}
 		require.Equal(t, tt.late, tt.facts.late(), name)
-		require.Equal(t, tt.behind, tt.facts.behind(), name)
+		require.Equal(t, tt.behind, tt.facts.situation().StaleFor, name)
 	}
 }
 

@@ -3,7 +3,6 @@ package notify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -80,7 +79,7 @@ func (n *Notifier) editSlot(ctx context.Context, turn record.EditTurn) (wait tim
 
 // awaitEdit waits for the right to edit one message that people wait for, or until stop is closed.
 func (n *Notifier) awaitEdit(ctx context.Context, stop <-chan struct{}, at record.Place) error {
-	turn := record.EditTurn{Of: at.Message(), Due: dueAtOnce(n.cfg.Clocks.Now())}
+	turn := record.EditTurn{Of: at.Message(), Due: n.cfg.Clocks.Now().Add(-atOnceAhead)}
 	return await(ctx, stop, func() (time.Duration, error) { return n.editSlot(ctx, turn) })
 }
 
@@ -117,17 +116,14 @@ func (n *Notifier) bringUpToDate(ctx context.Context, p Post) error {
 	if q := n.queue(p.Account); q != nil {
 		stop = q.stopping
 	}
-	err := n.awaitEdit(ctx, stop, p.replaces)
-	if err == nil {
-		err = n.edit(ctx, p.replaces, p.Message)
-		if err != nil && !repeatable(err) {
-			n.cfg.Log.WarnContext(ctx, "edit message", "what", p.Delivery, "channel", p.replaces.Channel, "ts", p.replaces.TS, "err", err)
-			return nil
-		}
+	if err := n.awaitEdit(ctx, stop, p.replaces); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("edit message %s: %w", p.Delivery, err)
+	err := n.edit(ctx, p.replaces, p.Message)
+	if err == nil || repeatable(err) {
+		return err
 	}
+	n.cfg.Log.WarnContext(ctx, "edit message", "what", p.Delivery, "at", p.replaces, "err", err)
 	return nil
 }
 

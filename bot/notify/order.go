@@ -29,13 +29,14 @@ type attention struct {
 }
 
 const (
-	agedPart = 2               // newer figures wait for a half of the time since the card was touched
-	openPart = 8               // for an eighth, if it is open
-	mostWait = time.Hour       // and no longer than this, if there are edits for them
-	rareFrom = 5 * time.Minute // a card that waits so long because nobody acts on it says that
-	lead     = 4 * time.Minute // figures of an incident, and of a storm, are due so long before they were stale
-	day      = 24 * time.Hour  // more than anything waits
-	mostSeen = 10_000          // cards of which a replica knows how much attention they get
+	agedPart    = 2               // newer figures wait for a half of the time since the card was touched
+	openPart    = 8               // for an eighth, if it is open
+	mostWait    = time.Hour       // and no longer than this, if there are edits for them
+	rareFrom    = 5 * time.Minute // a card that waits so long because nobody acts on it says that
+	lead        = 4 * time.Minute // figures of an incident, and of a storm, are due so long before they were stale
+	day         = 24 * time.Hour  // more than anything waits
+	atOnceAhead = 3 * day         // so long before it was wanted is due what people wait for: before all else
+	mostSeen    = 10_000          // cards of which a replica knows how much attention they get
 )
 
 // attention follows from what an attack's card shows, and from what is stored of it.
@@ -85,7 +86,7 @@ func (a attention) rare(since, now time.Time) bool {
 // what is more urgent could take every edit.
 func (o stale) due() time.Time {
 	ahead := map[record.Urgency]time.Duration{
-		record.UrgentActed: 3 * day, record.UrgentIncident: 2 * day, record.UrgentState: day,
+		record.UrgentActed: atOnceAhead, record.UrgentIncident: 2 * day, record.UrgentState: day,
 		record.UrgentStorm: lead, record.UrgentGrown: lead, record.UrgentFigures: -o.attention.patience(o.mark.Since),
 	}[o.mark.Urgency]
 	if o.mark.Urgency == record.UrgentState && o.attention.incident {
@@ -96,9 +97,6 @@ func (o stale) due() time.Time {
 	}
 	return o.mark.Since.Add(-ahead)
 }
-
-// dueAtOnce is when something is due that people wait for since then: before all else.
-func dueAtOnce(since time.Time) time.Time { return since.Add(-3 * day) }
 
 // turn is the card's turn among those of other accounts. An edit that can wait leaves some for those that can't.
 func (o stale) turn(account string) record.EditTurn {

@@ -117,9 +117,9 @@ func (n *Notifier) say(ctx context.Context, f facts) error {
 	}
 	switch {
 	case err != nil:
-	case first.post.card:
-		err = n.recordCard(ctx, f, first)
-	case first.post.Delivery != e.ID || first.post.replaces.TS != "":
+	case p.posts[0].card:
+		err = n.recordCard(ctx, f, p.posts[0].Delivery, first)
+	case p.posts[0].Delivery != e.ID || p.posts[0].replaces.TS != "":
 		err = n.record(ctx, e, record.Place{}, false)
 	default:
 		err = n.record(ctx, e, first.at, false)
@@ -160,20 +160,20 @@ func (n *Notifier) prepare(ctx context.Context, f facts, p plan) error {
 // recordCard records where an attack's card is, also of one that was dropped and is hit again. Where an earlier event's
 // delivery is the card, e is taken off with it; where that was posted before e was found, e is said under it: the card
 // doesn't say it. That is planned by the facts at hand: where the store can't keep the place they would never change.
-func (n *Notifier) recordCard(ctx context.Context, f facts, card delivered) error {
+func (n *Notifier) recordCard(ctx context.Context, f facts, id string, card delivered) error {
 	began := f.Event
-	began.ID = card.post.Delivery
+	began.ID = id
 	if err := n.record(ctx, began, card.at, card.at.TS != ""); err != nil {
 		return err
 	}
-	n.catchUp(ctx, f, card.found || card.done)
+	n.catchUp(ctx, f, card.found)
 	if f.Card.TS != "" {
 		n.Stale(f.Account) // what is left of the former
 	}
 	switch {
-	case began.ID == f.ID:
+	case id == f.ID:
 		return nil
-	case card.at.TS != "" && f.Card.TS == "" && (card.found || card.done):
+	case card.at.TS != "" && f.Card.TS == "" && card.found:
 		f.Card = card.at
 		return n.say(ctx, f)
 	}

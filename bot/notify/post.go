@@ -69,7 +69,6 @@ const (
 
 // delivered is what became of a post.
 type delivered struct {
-	post  Post
 	at    record.Place
 	found bool // an earlier attempt had posted it
 	done  bool // that is recorded already
@@ -102,7 +101,7 @@ func (n *Notifier) sendAll(ctx context.Context, f facts, posts []Post) (first de
 // card is posted again first if that is gone and the reply wants it, else the reply goes elsewhere: what must be heard
 // isn't lost in an unread thread.
 func (n *Notifier) send(ctx context.Context, f facts, p Post) (d delivered, err error) {
-	if d.post = p; p.replaces.TS != "" {
+	if p.replaces.TS != "" {
 		d.at = p.replaces
 		return d, n.bringUpToDate(ctx, p)
 	}
@@ -115,7 +114,7 @@ func (n *Notifier) send(ctx context.Context, f facts, p Post) (d delivered, err 
 		begun = &one
 	}
 	if begun.Notified { // the event was stored again
-		d.at, d.done = begun.At, true
+		d.at, d.found, d.done = begun.At, true, true
 		return d, nil
 	}
 	t := n.trial(p.Account, p.Delivery, *begun)
@@ -170,7 +169,6 @@ func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool)
 
 // postBegun posts what was written down as tried.
 func (n *Notifier) postBegun(ctx context.Context, p Post, t *trial) (done delivered, err error) {
-	done.post = p
 	if done.at, err = n.verify(ctx, p, t); done.at.TS != "" || err != nil {
 		t.posted, done.found = done.at, true
 		return done, err
@@ -262,11 +260,6 @@ func (n *Notifier) record(ctx context.Context, e record.Event, at record.Place, 
 			return err
 		}
 	}
-}
-
-// drop takes an event off the outbox that needs no message of its own.
-func (n *Notifier) drop(ctx context.Context, e record.Event) error {
-	return n.record(ctx, e, record.Place{}, false)
 }
 
 // withdraw deletes a message that another replica has posted too (chat.delete).

@@ -8,8 +8,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Payload is what an event says beside its kind, place and time. Each kind has one type.
-type Payload interface{ payload() }
+// Payload is what an event says beside its kind, place and time. Each kind has one type, of those that follow.
+type Payload any
 
 // AttackChanged is what a poll found about an attack or a storm, as it is now.
 type AttackChanged struct {
@@ -112,21 +112,6 @@ type RebuildFacts struct {
 	Unread     []string `json:"unread,omitempty"`     // ids of channels that could not be read
 	Unreadable bool     `json:"unreadable,omitempty"` // no channel could be read: perhaps nothing was ever posted
 }
-
-func (AttackChanged) payload()     {}
-func (AttackCourse) payload()      {}
-func (CardReplaced) payload()      {}
-func (Assignment) payload()        {}
-func (ChangeFacts) payload()       {}
-func (PermissionChanged) payload() {}
-func (ApprovalChanged) payload()   {}
-func (DrillFacts) payload()        {}
-func (PagerFault) payload()        {}
-func (ForeignFacts) payload()      {}
-func (UnreachableFacts) payload()  {}
-func (GapFacts) payload()          {}
-func (FirstStartFacts) payload()   {}
-func (RebuildFacts) payload()      {}
 
 func decode[P Payload](text []byte) (Payload, error) {
 	var p P
