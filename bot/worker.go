@@ -25,13 +25,15 @@ const (
 	maxInHand    = 1024
 	maxOfAccount = maxInHand / 4
 	maxOfPerson  = 32
+	maxHeld      = 4 * maxInHand // that wait for their turn here; more than that others may take
 )
 
 // worker carries out stored requests.
 type worker struct {
 	*ingress
 	all       sync.WaitGroup
-	turns     chan struct{}            // one for each request that is carried out
+	held      chan struct{}            // one for each request that was handed over
+	turns     chan struct{}            // one for each that is carried out
 	shares    map[string]chan struct{} // likewise, by account
 	answering atomic.Int64             // requests that were carried out, and whose answer is on its way
 
@@ -41,7 +43,7 @@ type worker struct {
 
 func newWorker(in *ingress) *worker {
 	w := &worker{
-		ingress: in, turns: make(chan struct{}, maxInHand), lanes: map[record.Lane]int{},
+		ingress: in, held: make(chan struct{}, maxHeld), turns: make(chan struct{}, maxInHand), lanes: map[record.Lane]int{},
 		shares: map[string]chan struct{}{"": make(chan struct{}, maxOfAccount)},
 	}
 	for _, a := range in.Accounts {
@@ -79,7 +81,14 @@ func (s *Server) Work(held, more context.Context) error {
 			_ = p.Done(held) // else another replica finds the same
 			return
 		}
-		s.worker.all.Go(func() { s.worker.take(held, more, one) })
+		select {
+		case <-more.Done():
+		case s.worker.held <- struct{}{}:
+			s.worker.all.Go(func() {
+				defer func() { <-s.worker.held }()
+				s.worker.take(held, more, one)
+			})
+		}
 	})
 	s.worker.all.Wait()
 	return err

@@ -34,7 +34,8 @@ type Config struct {
 	routes []config.Route // that are in force
 }
 
-// API is what the poller reads. *apiclient.Client is one.
+// API is what the poller reads. *apiclient.Client is one. An interface because tests need a service that ignores what
+// it is asked for.
 type API interface {
 	// Attacks lists attack records, the latest hit first.
 	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
@@ -52,7 +53,7 @@ type Clock interface {
 	Now() time.Time
 }
 
-// Preferences reads what people asked for. Its answers are used within the same poll.
+// Preferences reads what people asked for. An interface because who knows is above this package. Its answers are used within the same poll.
 type Preferences interface {
 	// Muted reads which attacks are muted. It is read where there would be an event of an attack that is no incident.
 	// After an error nothing is muted.

@@ -56,7 +56,10 @@ type Config struct {
 
 // Notifier posts events and redraws cards, of the accounts that this replica owns.
 type Notifier struct {
-	cfg      Config
+	loader
+	wire
+
+	cfg      *Config
 	accounts map[string]Account
 	planners map[record.EventKind]planner
 	tried    *trials
@@ -66,7 +69,9 @@ type Notifier struct {
 // New makes a Notifier.
 func New(cfg Config) *Notifier {
 	tried := &trials{slack: cfg.Slack, begun: time.Now(), all: map[delivery]*trial{}, read: map[record.Place]*reading{}}
-	n := &Notifier{cfg: cfg, accounts: map[string]Account{}, planners: planners(), tried: tried}
+	n := &Notifier{
+		loader: loader{&cfg}, wire: wire{&cfg}, cfg: &cfg, accounts: map[string]Account{}, planners: planners(), tried: tried,
+	}
 	for _, a := range cfg.Accounts {
 		n.accounts[a.Name] = a
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -356,7 +357,7 @@ func (q *queue) ended(w *queued, begun time.Time, err error) {
 		w.parked, w.due = true, later.due
 		q.aside = append(q.aside, w)
 		if later.cause != nil {
-			q.failed(w, err)
+			q.failed(slog.LevelWarn, w, err)
 		}
 		if later.failed {
 			l.fail(begun, doubtsFree)
@@ -364,7 +365,7 @@ func (q *queue) ended(w *queued, begun time.Time, err error) {
 		return
 	case errors.Is(err, errStopping), errors.As(err, &order):
 	default:
-		q.failed(w, err)
+		q.failed(slog.LevelError, w, err)
 		w.failed++
 		w.parked = w.parked && !w.stuck()
 		if w.Channel != q.account.Channel && errors.Is(err, errNowhere) {
@@ -387,9 +388,10 @@ func (q *queue) ended(w *queued, begun time.Time, err error) {
 	q.wait(w)
 }
 
-func (q *queue) failed(w *queued, err error) {
+// failed notes that an event couldn't be notified yet. Of a message in doubt it only warns: it may be there.
+func (q *queue) failed(level slog.Level, w *queued, err error) {
 	ctx := record.WithRequest(context.Background(), w.Request) // which the log names
-	q.notifier.cfg.Log.ErrorContext(ctx, "notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
+	q.notifier.cfg.Log.Log(ctx, level, "notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
 	q.notifier.cfg.Metrics.NotifyFailures.Inc()
 }
 

@@ -32,8 +32,8 @@ const (
 	refused = "refused"
 )
 
-// Pages are the account's pages in the store. An interface, like Triage, because its tests play hours on one clock, which
-// a connection to Redis would hold still.
+// Pages are the account's pages in the store. An interface because its tests play hours on one clock, which a connection
+// to Redis would hold still; so is Triage.
 type Pages interface {
 	Pages(ctx context.Context, account string) (map[string]record.Page, error)
 	// SavePage saves a page together with events.
