@@ -161,7 +161,9 @@ func (p *Poller) judge(ctx context.Context, d *decision) {
 		return err
 	})
 	if err != nil {
-		p.cfg.Log.Error("judge mitigations", "err", err)
+		if ctx.Err() == nil { // else the next owner judges
+			p.cfg.Log.Error("judge mitigations", "err", err)
+		}
 		return
 	}
 	for id, others := range found.Others {
