@@ -48,11 +48,12 @@ func uncovered(s call.Situation) (all []Leak) {
 				of = since(source.Hits, of)
 			}
 		case source.Hits.N > 0 || !source.Hits.Known:
-			all = append(all, Leak{Source: source, Since: at, Others: othersThrough(s)})
+			all = append(all, Leak{Source: source, Since: at})
 		}
 	}
+	others := othersThrough(s) // asked once: it goes through all sources, and all changes of each
 	for i := range all {
-		all[i].Of = of
+		all[i].Of, all[i].Others = of, others
 	}
 	slices.SortStableFunc(all, func(x, y Leak) int { return cmp.Compare(y.Hits.N, x.Hits.N) })
 	return all
