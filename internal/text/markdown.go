@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // stampFormat is a moment in a document, with its zone.
@@ -72,10 +73,14 @@ func (w *markdownWriter) bold(s string) {
 	w.put("**" + s + "**")
 }
 
+// joins is what a reader would take for a name or an address, where two pieces meet.
+var joins = regexp.MustCompile(`(?i)([:.]\pL|:/|www\.)$`)
+
 // part keeps text off what stands before it where the two could be read together as a name or an address.
 func (w *markdownWriter) part(s string) {
 	before := strings.TrimRight(w.out.String(), "*")
-	if strings.IndexFunc(s, unicode.IsLetter) == 0 && (strings.HasSuffix(before, ":") || strings.HasSuffix(before, ".")) {
+	_, first := utf8.DecodeRuneInString(s)
+	if joins.MatchString(before[max(0, len(before)-3):] + s[:first]) {
 		w.put(" ")
 	}
 }
