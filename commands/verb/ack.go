@@ -28,3 +28,32 @@ func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {
 	}
 	return call.Result{}, refusal.Nothing(words.Owner(t.Owner), ". ", takeOver(c))
 }
+
+func unack() *call.Command {
+	return command(`unack release: responder
+acknowledge it no longer; an admin may do so for others
+attack=
+Example: unack attack=ak7q2m9xw`, call.Command{
+		Needs: call.Rounds{triageNeeds},
+		Write: onTriage(writeUnack),
+	})
+}
+
+func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
+	was := t.Owner
+	switch {
+	case was == nil, c.Actor.Via == record.ViaClock && was.Since.After(c.Asked): // it was acknowledged again since that was checked
+		return unchanged(*t, text.New("Unacknowledged")), nil
+	case !was.Is(c.Actor) && c.Role < record.Admin:
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.Newf("%v: only %v or an admin can unacknowledge it. %v",
+			words.Owner(was), text.Field(was.Name), takeOver(c))}
+	}
+	t.Owner, t.UnackedAt, t.Lapsed = nil, c.Now, nil
+	if c.Actor.Via == record.ViaClock {
+		t.Lapsed = was
+		res := saved(*t, words.Unacknowledged(*t, true))
+		res.Saves.Events = []record.Event{handoverEvent(c, "", record.AckLapsed, c.Now, record.Assignment{Attack: c.Attack.Attack, To: was.ID})}
+		return res, nil
+	}
+	return saved(*t, text.Newf("Unacknowledged now; %v was, since %v", text.Field(was.Name), was.Since)), nil
+}

@@ -1,5 +1,5 @@
-// Package verb has a file per command: its description, the facts that it needs, and its pure plan or answer. How the
-// arguments of all of them are read is in arguments.go.
+// Package verb has a file per command, or per pair such as ack and unack: its description, the facts that it needs, and
+// its pure plan or answer. arguments.go says how their arguments are read.
 package verb
 
 import (
