@@ -102,10 +102,10 @@ func (n *Notifier) Own(held, more context.Context, account string, unread Unread
 	defer n.owned.Delete(account)
 	var all sync.WaitGroup
 	each := func(what string, do func()) {
-		all.Go(func() { _ = delay.Again(more, n.cfg.Log, what+" of "+account, func() error { do(); return nil }) })
+		all.Go(func() { delay.RunAgain(more, n.cfg.Log, what+" of "+account, do) })
 	}
 	all.Go(func() {
-		_ = delay.Try(n.cfg.Log, "the queue of "+account, func() error { o.queue.run(held, more); return nil })
+		delay.Run(n.cfg.Log, "the queue of "+account, func() { o.queue.run(held, more) })
 	})
 	each("cards", func() { o.redraws.run(held, more) })
 	each("summaries", func() {
