@@ -74,7 +74,7 @@ func (s *client) holdShards(ctx context.Context) {
 	s.holdOnce(context.WithoutCancel(ctx), true) // if that fails, the others miss it
 }
 
-// holdNow has the shards be held at once.
+// holdNow makes holdShards hold the shards at once.
 func (s *client) holdNow() {
 	select {
 	case s.hold <- struct{}{}:
@@ -99,12 +99,15 @@ func (s *client) holdOnce(ctx context.Context, leaves bool) {
 	}
 }
 
-// holds says whether this replica takes work in hand, which it doesn't if so much waits to be handed over, and what it
-// has in hand. It forgets what ended so long ago that no answer holds it that may still be handed over.
+// takes reports whether this replica takes new work: not while too much waits to be handed over. The caller holds mu.
+func (in *shard) takes() bool { return in.open && len(in.offered) < maxOffered }
+
+// holds says whether this replica takes new work, and what it has in hand. It forgets what ended long ago: answers from
+// before that come too late to be handed over.
 func (in *shard) holds() (words []any) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	words = append(words, in.open && len(in.offered) < maxOffered)
+	words = append(words, in.takes())
 	for id, ended := range in.known {
 		switch {
 		case ended.IsZero():
@@ -121,7 +124,7 @@ func (in *shard) holds() (words []any) {
 func (in *shard) taking(run func(taker string) *redis.Cmd) (n int, err error) {
 	in.mu.Lock()
 	taker := ""
-	if in.open && len(in.offered) < maxOffered && time.Since(in.heldAt) < deadAfter {
+	if in.takes() && time.Since(in.heldAt) < deadAfter {
 		taker = in.store.replica
 	}
 	in.mu.Unlock()
