@@ -139,7 +139,7 @@ func (p *Poller) save(ctx context.Context, u record.PollUpdate) error {
 	return nil
 }
 
-// judge notes what changed, and after a complete poll has all that is in force judged: wafbot's changes by what came
+// judge notes what changed, and after a complete poll judges all active mitigations: wafbot's changes by what came
 // since the last judged poll, and attacks that have a new decision or whose sources an edited list names.
 func (p *Poller) judge(ctx context.Context, d *decision) {
 	if p.cfg.Judge == nil {

@@ -88,9 +88,8 @@ func (d *decision) giveCard(last record.AttackState, o compare.Observation) {
 	d.emit(last, compare.After(last, o, kind), kind, route)
 }
 
-// judgeStorms adds what is to be stored and notified of storms: those that begin, those of which an attack was read
-// otherwise than before, or beside which an incident came, those that end, and those whose figures waited for their
-// minute.
+// judgeStorms adds what is to be stored and notified of storms: new ones, those with a changed attack or a new incident
+// beside them, ended ones, and those whose figures waited for their minute.
 func (d *decision) judgeStorms() {
 	touched := map[string]bool{}
 	for _, id := range d.changed {
@@ -153,7 +152,7 @@ func (d *decision) judgeStorm(last record.AttackState) {
 	}
 }
 
-// closeStorm ends a storm that was rebuilt from its card and of whose attacks none goes on. Its card stays as it is.
+// closeStorm ends a storm that was rebuilt from its card and has no attacks any more. Its card stays as it is.
 func (d *decision) closeStorm(last record.AttackState) {
 	switch id := last.Attack.ID; {
 	case !last.Rebuilt || !last.Storm.Ended.IsZero():

@@ -28,7 +28,7 @@ const (
 	doubtsFree = 3           // in a row, before the lane pauses: others may go through
 )
 
-// insert has an event wait behind those that are as urgent.
+// insert puts an event behind those that are as urgent.
 func (l *lane) insert(w *queued) {
 	i, _ := slices.BinarySearchFunc(l.waits, w, func(other, w *queued) int { return cmp.Or(order(other, w), -1) })
 	l.waits = slices.Insert(l.waits, i, w)
@@ -74,8 +74,8 @@ const stuckAfter = 3
 
 func (w *queued) stuck() bool { return w.failed >= stuckAfter }
 
-// stormPatience is how long the first card of a storm waits behind incidents, of which each takes a second: it has to
-// be there, and right, within five. A little less than two seconds: it takes the place that comes free then.
+// stormPatience is how long the first card of a storm waits behind incidents. Each of those takes a second, and the
+// card must be there within five. A little less than two seconds: it takes the place that comes free then.
 const stormPatience = 1900 * time.Millisecond
 
 func (w *queued) stormCard() bool { return w.Kind == record.NewAttack && w.Storm() != nil }

@@ -107,7 +107,7 @@ func (n *Notifier) Own(held, more context.Context, account string, unread Unread
 	})
 	each("cards", func() { o.redraws.run(held, more) })
 	each("summaries", func() {
-		if unread.Read != nil { // then it is known what is in force, and what was handed over
+		if unread.Read != nil { // by then it is known which mitigations are active, and what was handed over
 			select {
 			case <-more.Done():
 			case <-unread.Read:

@@ -11,13 +11,13 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// plan is what is made of an event and its facts. The zero plan says nothing: the event is taken off the outbox.
+// plan is what is made of an event and its facts. The zero plan says nothing: the event is only removed from the outbox.
 type plan struct {
 	stale  bool           // the card of the event's attack is
 	redraw bool           // cards may be stale that say the same
-	emits  []record.Event // are stored before the event is taken off
+	emits  []record.Event // are stored before the event is removed
 	posts  []Post         // one after another
-	page   *record.Page   // has the pager of a test card called, or the call resolved, first; nil: not
+	page   *record.Page   // calls the pager of a test card, or resolves the call, before the posts; nil: not
 }
 
 // planner makes a plan of an event. It is pure.
@@ -86,7 +86,7 @@ func (n *Notifier) handle(ctx context.Context, a Account, e record.Event) error 
 		return err
 	}
 	if q := n.queue(e.Account); q != nil {
-		q.print(append(slices.Clip(f.waiting), e)...) // what is said here takes off what it supersedes
+		q.print(append(slices.Clip(f.waiting), e)...) // this message also removes the events that it supersedes
 		if !q.covers(e, f.attack) {
 			return &orderError{f.attack} // facts may be older than the event that is before it
 		}
@@ -180,8 +180,8 @@ func (n *Notifier) recordCard(ctx context.Context, f facts, id string, card deli
 	return n.record(ctx, f.Event, record.Place{}, false)
 }
 
-// catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before
-// it is known where it is. One that was found, because another replica had posted it before, may have been drawn at any
+// catchUp redraws a card if something was done or became known while it was on its way: people can click it before its
+// place is known. One that was found, because another replica had posted it before, may have been drawn at any
 // time.
 func (n *Notifier) catchUp(ctx context.Context, drawn facts, found bool) {
 	now, err := n.cfg.Store.Cards.Details(ctx, drawn.Account, drawn.attack)

@@ -67,14 +67,14 @@ const (
 	recordAgain = time.Second // how long to wait before a delivery is recorded once more
 )
 
-// delivered is what became of a post.
+// delivered is the outcome of a post.
 type delivered struct {
 	at    record.Place
 	found bool // an earlier attempt had posted it
 	done  bool // that is recorded already
 }
 
-// sendAll sends the posts of a plan in their order, and returns what became of the first.
+// sendAll sends the posts of a plan in their order, and returns the outcome of the first.
 func (n *Notifier) sendAll(ctx context.Context, f facts, posts []Post) (first delivered, err error) {
 	for i, p := range posts {
 		if p.follows { // a thread has no threads

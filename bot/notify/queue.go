@@ -105,7 +105,7 @@ func (q *queue) print(events ...record.Event) {
 	}
 }
 
-// expect has the outbox read if it holds more than is known here.
+// expect makes run read the outbox if that holds more than is known here.
 func (q *queue) expect(events int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -187,7 +187,8 @@ func (q *queue) start() (all []func(context.Context), wait time.Duration) {
 	return all, wait
 }
 
-// unpark has those wait for their turn that are due, and returns how long until the next are. The caller holds mu.
+// unpark puts parked events that are due back into their lanes. It returns how long until the next is due. The caller
+// holds mu.
 func (q *queue) unpark(now time.Time) (wait time.Duration) {
 	wait = whenWoken
 	aside := q.aside
@@ -296,7 +297,7 @@ func (q *queue) raise(w *queued, rank int) {
 	}
 }
 
-// wait has an event wait in its lane. The caller holds mu.
+// wait puts an event into its lane. The caller holds mu.
 func (q *queue) wait(w *queued) {
 	channel := laneOf(w.Event)
 	if q.lanes[channel] == nil {
@@ -334,8 +335,8 @@ func (q *queue) work(held context.Context, w *queued) {
 	q.ended(w, begun, err)
 }
 
-// ended makes room in the lane of an event that was worked on, and has it wait again if that failed. Unless its message
-// is in doubt, or waits for a card, its subjects are given to others.
+// ended makes room in the lane of an event that was worked on, and puts the event back if that failed. The event gives
+// up its subjects, unless its message is in doubt or waits for a card.
 func (q *queue) ended(w *queued, begun time.Time, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -44,7 +44,7 @@ const (
 	// How long a card that was posted again stands at least where it can't be edited, either: each that is posted is
 	// one more to read.
 	repostEvery = 5 * time.Minute
-	repostActed = time.Minute // where a person waits to see what came of an action
+	repostActed = time.Minute // where a person waits to see the outcome of an action
 )
 
 // signal wakes a goroutine that waits, or will.
@@ -207,8 +207,8 @@ func former(marked string) (attack string, at record.Place, ok bool) {
 	return attack, record.ReadPlace(place), ok
 }
 
-// replace has a card posted again whose edit Slack refused for good: one that is gone, or that stands and can't be
-// edited, unless only its figures changed. wait is how long that is too early. A former card that can't become a link
+// replace posts a card again if Slack refused its edit for good: the card is gone, or it can't be edited. If only its
+// figures changed, it stays. wait is how long that is too early. A former card that can't become a link
 // to its successor gets a reply with that link.
 func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err error) (wait time.Duration, failed error) {
 	attack, _, left := former(o.attack)

@@ -44,7 +44,7 @@ func denyButton(s call.Situation, source Leak) call.Suggestion {
 	case shared:
 		behind.Text = "LIKELY A CDN, PROXY OR OFFICE (" + words.Spread(seen) + "): everyone behind it is blocked."
 		behind.Flag = call.FlagShared
-	case s.Storm == nil: // of which shareWords says it
+	case s.Storm == nil: // in a storm shareWords says it
 		also = words.Elsewhere(seen, s.Attack, source.IP)
 	}
 	checked := "The lists are read when pressed."

@@ -60,9 +60,9 @@ func state(s call.Situation) words.State {
 	return words.NotBlocked
 }
 
-// proven reports whether mitigations stop all of an attack of which no hit is seen getting through: something was
-// stopped since the last one did, and each source is covered, by a patch or mode that was seen to work, or by denials
-// of sources that sent all hits. Counts are sampled: else its silence has another cause, as far as is known.
+// proven reports whether mitigations stop all of a paused attack. Something was stopped since its last hit, and a patch
+// or mode that works covers every source, or the denied sources sent all hits. Counts are sampled, so its silence alone
+// proves nothing.
 func proven(s call.Situation) bool {
 	a, mitigations := s.Attack, Mitigations(s)
 	if slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return Allowed(s, source) }) {

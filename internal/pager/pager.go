@@ -149,7 +149,7 @@ func (p *Pager) body(e Event) any {
 	return plainOf(e)
 }
 
-// accepting are the formats of which one status says that the event was accepted.
+// accepting is the one status with which a format accepts an event. JSON has none: any 2xx accepts it.
 var accepting = map[string]int{PagerDuty: http.StatusAccepted, Alertmanager: http.StatusOK}
 
 // accepted reports whether a status says that the event was accepted. A web page that another server answers with

@@ -88,8 +88,8 @@ func hash[T any](ctx context.Context, s *client, pattern, account string) (map[s
 	return values[T](s, s.rdb.HGetAll(ctx, s.key(pattern, account)))
 }
 
-// newest are the values of an account's hash, the newest first, as of says what each is and when it was made. Those
-// that are old are left out, and deleted from the hashes, of which it is the last. unread are the fields that can't be
+// newest are the values of an account's hash, the newest first; of says what each is and when it was made. Old ones are
+// left out, and deleted from all hashes; the last of these is the one that was read. unread are fields that can't be
 // read.
 func newest[T any](
 	ctx context.Context, s *client, answer *redis.MapStringStringCmd, of func(*T) (id string, at time.Time, old bool), hashes ...string,
@@ -148,7 +148,7 @@ func (q *questions) get(pattern string, field ...string) *redis.StringCmd {
 	return get(context.Background(), q.redis, q.key(pattern, q.account), field...)
 }
 
-// ask has the JSON that a key holds, in that field if it is a hash, be read when it is there.
+// ask asks for the JSON that a key holds, in that field if it is a hash. send reads the answer.
 func ask[T any](q *questions, into *T, pattern string, field ...string) {
 	answer := q.get(pattern, field...)
 	q.read = append(q.read, func() (err error) {
@@ -157,7 +157,7 @@ func ask[T any](q *questions, into *T, pattern string, field ...string) {
 	})
 }
 
-// askTime has the Unix ms that a key holds be read when they are there.
+// askTime asks for the Unix ms that a key holds. send reads the answer.
 func (q *questions) askTime(into *time.Time, pattern string) {
 	answer := q.get(pattern)
 	q.read = append(q.read, func() error {

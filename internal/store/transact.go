@@ -40,12 +40,12 @@ func (s *client) batch(account string) *batch {
 	return &batch{client: s, account: account, unmet: errUnmet}
 }
 
-// only has the batch be carried out only if a key holds that; "": if it isn't there.
+// only makes the batch depend on what a key holds; "": the key must not exist.
 func (b *batch) only(key, holds string) {
 	b.under, b.holds = append(b.under, key), append(b.holds, cmp.Or(holds, nothing))
 }
 
-// onlyHeld has it be carried out only if a lease wasn't lost.
+// onlyHeld makes the batch depend on a lease that this process still holds.
 func (b *batch) onlyHeld(l *lease) {
 	b.only(l.key, l.token)
 	b.unmet = leaseLost(l.key)
