@@ -120,9 +120,8 @@ func (t text) moment() time.Time {
 	const last = 253402300799 // time.Time can't be encoded as JSON after it
 	seconds, _, ok := t.number()
 	if !ok {
-		if at, err := time.Parse(time.RFC3339, string(t)); err == nil {
-			seconds = at.Unix()
-		}
+		at, _ := time.Parse(time.RFC3339, string(t)) // else the year 1
+		seconds = at.Unix()
 	}
 	if seconds <= 0 || seconds > last {
 		return time.Time{}
