@@ -47,7 +47,6 @@ func command(about string, c call.Command) *call.Command {
 	words := strings.Fields(names)
 	c.Name, c.Aliases, c.Summary = words[0], words[1:], lines[1]
 	c.Role, _ = record.ParseRole(role)
-	known := arguments()
 	for _, line := range lines[2:] {
 		written, help, _ := strings.Cut(line, ": ")
 		usage, label, _ := strings.Cut(written, " ")
@@ -60,9 +59,9 @@ func command(about string, c call.Command) *call.Command {
 		case written == "Example":
 			c.Example = help
 		default:
-			arg, own := known[c.Name+" "+name]
+			arg, own := arguments[c.Name+" "+name]
 			if !own {
-				arg = known[name]
+				arg = arguments[name]
 			}
 			arg.Name, arg.Object, arg.Required = name, !isKey, !strings.HasPrefix(usage, "[")
 			arg.Many = strings.Contains(usage, "…") && !arg.Rest
