@@ -38,7 +38,7 @@ func ByLine(c *call.Call) (q record.ApprovalRequest, err error) {
 		} else {
 			words.Addf(".")
 		}
-		return q, refusal.About(refusal.Usage(text.New(words, " It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again")), "request", "")
+		return q, refusal.About(refusal.Usage(words, " It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again"), "request", "")
 	case 1:
 		return found[0], nil
 	}
@@ -49,7 +49,7 @@ func ByLine(c *call.Call) (q record.ApprovalRequest, err error) {
 // requireUndecided refuses to decide what is decided, or too late to be.
 func requireUndecided(c *call.Call, q record.ApprovalRequest) error {
 	if !q.Waits(c.Now) {
-		return refusal.Nothing(text.New(words.Approval(q, c.Now)))
+		return refusal.Nothing(words.Approval(q, c.Now))
 	}
 	if Late(c) {
 		return TooLate(c)
@@ -62,14 +62,11 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	if err := requireUndecided(c, q); err != nil {
 		return err
 	}
-	deny := func(t text.Text) error {
-		return refusal.Denied(text.New(t))
-	}
 	switch {
 	case c.Actor.Via == record.ViaCLI:
-		return deny(text.New("the terminal can ask for approval and never give it: decide in Slack"))
+		return refusal.Denied("the terminal can ask for approval and never give it: decide in Slack")
 	case c.Actor.Is(q.Asker), isAtTerminal(c, q.Asker):
-		return deny(text.New("you asked for this yourself: another user has to decide. ", words.Deciders(q, "")))
+		return refusal.Denied("you asked for this yourself: another user has to decide. ", words.Deciders(q, ""))
 	}
 	return RequireRole(c, approverRole(c, q.Asker, q.Role))
 }
@@ -117,7 +114,7 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 		return refusal.Denied(text.Newf("only %v, who asked, may override. %v",
 			text.Field(q.Asker.Name), words.Deciders(q, "")))
 	case never != "":
-		return refusal.Guarded(text.New(never, ". ", words.Deciders(q, "")))
+		return refusal.Guarded(never, ". ", words.Deciders(q, ""))
 	case c.Now.Before(q.OverrideAt):
 		return refusal.Guarded(text.Newf("not before %v: an approver may answer yet. %v",
 			q.OverrideAt, words.Deciders(q, "")))

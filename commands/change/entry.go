@@ -61,7 +61,7 @@ func Targets(c *call.Call) ([]grammar.Target, error) {
 		return targets, nil
 	}
 	if c.Attack == nil {
-		return nil, c.Cmd.Misuse(text.New("Missing: a source, or an attack whose top source it is"))
+		return nil, c.Cmd.Misuse("Missing: a source, or an attack whose top source it is")
 	}
 	top, ok := call.TopTarget(c.Attack)
 	if !ok {
