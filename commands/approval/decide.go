@@ -91,8 +91,8 @@ func Decide(c *call.Call, q *record.ApprovalRequest, state record.RequestState, 
 	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, new(c.Actor), c.Now, c.ID, why
 }
 
-// DecidedBefore reports whether this very delivery decided the request so before, or another did of which the outcome
-// isn't known: who comes second waits for what the first one claimed, or goes on with it where that was cut short.
+// DecidedBefore reports whether this very delivery decided the request so before, or another did and its outcome isn't
+// known. The second one waits for what the first one claimed, or resumes it if that was cut short.
 func DecidedBefore(c *call.Call, q record.ApprovalRequest, as record.RequestState) bool {
 	return q.State == as && (q.Delivery == c.ID || q.InHand())
 }

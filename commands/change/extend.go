@@ -92,8 +92,8 @@ func planLonger(c *call.Call, ch record.Change, until time.Time) (p call.Plan, e
 	return plans[0], nil
 }
 
-// rulesStand refuses to prolong a change of whose rules one is not as wafbot left it. Of rules only wafbot knows the
-// end: nothing is sent.
+// rulesStand refuses to prolong a change if one of its rules isn't as wafbot left it. Only wafbot knows when rules end,
+// so nothing is sent.
 func rulesStand(c *call.Call, ch record.Change) error {
 	rules, err := c.Facts.Rules.Get()
 	if err != nil {

@@ -39,8 +39,8 @@ func All() (all []*call.Command) {
 }
 
 // command is the command that a text describes: its names and its least role, what it does, and a line for each
-// argument and flag as Usage writes it. An argument's line goes on with the label of its field and with its help, where
-// these aren't those of arguments. A line that begins with two spaces continues the one before.
+// argument and flag as Usage writes it. The label of its field and its help follow, where they differ from those in
+// arguments. A line that begins with two spaces continues the one before.
 func command(about string, c call.Command) *call.Command {
 	lines := strings.Split(strings.ReplaceAll(about, "\n  ", " "), "\n")
 	names, role, _ := strings.Cut(lines[0], ": ")
