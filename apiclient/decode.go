@@ -81,7 +81,9 @@ func textOf(value json.RawMessage) (t text) {
 	case value[0] == '"' && !bytes.ContainsRune(value, '\\') && utf8.Valid(value): // most are
 		return text(value[1 : len(value)-1])
 	case value[0] == '"':
-		_ = json.Unmarshal(value, (*string)(&t))
+		var read string // t itself would be allocated in each call
+		_ = json.Unmarshal(value, &read)
+		return text(read)
 	case value[0] == '-' || value[0] >= '0' && value[0] <= '9':
 		t = text(value)
 		if n, exact, _ := t.number(); exact {
@@ -117,8 +119,10 @@ func (t text) whole() int64 {
 func (t text) moment() time.Time {
 	const last = 253402300799 // time.Time can't be encoded as JSON after it
 	seconds, _, ok := t.number()
-	if at, err := time.Parse(time.RFC3339, string(t)); err == nil && !ok {
-		seconds = at.Unix()
+	if !ok {
+		if at, err := time.Parse(time.RFC3339, string(t)); err == nil {
+			seconds = at.Unix()
+		}
 	}
 	if seconds <= 0 || seconds > last {
 		return time.Time{}
@@ -247,19 +251,21 @@ func decode(object json.RawMessage, own int, into any) (foreign int64) {
 	}
 	fields := known.(map[string][]int) //nolint:forcetypeassert // nothing else is put in
 	for name, value := range parts(object) {
-		t := textOf(value)
-		if n := t.whole(); (string(name) == "clientid" || string(name) == "client_id") && n != 0 && n != int64(own) {
-			foreign = n
+		if string(name) == "clientid" || string(name) == "client_id" {
+			if n := textOf(value).whole(); n != 0 && n != int64(own) {
+				foreign = n
+			}
 		}
 		if at := fields[string(name)]; at != nil {
-			fill(string(name), value, t, v.FieldByIndex(at).Addr().Interface())
+			fill(string(name), value, v.FieldByIndex(at).Addr().Interface())
 		}
 	}
 	return foreign
 }
 
-// fill reads a member, whose text is t, into a field, as far as it can.
-func fill(name string, value json.RawMessage, t text, field any) {
+// fill reads a member into a field, as far as it can.
+func fill(name string, value json.RawMessage, field any) {
+	t := textOf(value)
 	switch to := field.(type) {
 	case *string:
 		if strings.HasSuffix(name, "id") {

@@ -114,7 +114,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		redis = s.Inbox.Ping(ctx)
 	})
 	asked.Go(func() {
-		_ = delay.Try(s.Log, "a question to slack", func() error { said = s.askSlack(r.Context()); return nil })
+		delay.Run(s.Log, "a question to slack", func() { said = s.askSlack(r.Context()) })
 	})
 	asked.Wait()
 	state := readiness{

@@ -249,7 +249,7 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		ctx, cancel := context.WithTimeout(req.within(context.Background()), readTimeout)
 		defer cancel()
 		var made *reply
-		if delay.Try(r.Log, "a request", func() error { made = do(ctx); return nil }) != nil {
+		if !delay.Run(r.Log, "a request", func() { made = do(ctx) }) {
 			made = &reply{req, say("Failed: that is a fault of wafbot's, and its log says where")}
 		}
 		<-r.open
@@ -282,10 +282,9 @@ func (r *requests) drop(req request) {
 	r.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(req.within(context.Background()), notifyWithin)
 		defer cancel()
-		_ = delay.Try(r.Log, "an answer", func() error {
+		delay.Run(r.Log, "an answer", func() {
 			r.send(ctx, req, say("Not done: too many requests are under way. Send it again in a minute; ",
 				"until then others of yours may be dropped without a word"))
-			return nil
 		})
 	})
 }

@@ -110,7 +110,7 @@ func (s *Server) signed(kind string) http.HandlerFunc {
 		// A complete request is handled even if Slack closes the connection. The signature is the delivery's name: it covers
 		// the time and the body.
 		ctx, d := context.WithoutCancel(r.Context()), delivery{[]string{hex.EncodeToString(signature)}, now}
-		if delay.Try(s.Log, "a delivery", func() error { s.answerHTTP(ctx, w, kind, d, body); return nil }) != nil {
+		if !delay.Run(s.Log, "a delivery", func() { s.answerHTTP(ctx, w, kind, d, body) }) {
 			http.Error(w, "failed", http.StatusInternalServerError)
 		}
 		s.Metrics.Acknowledged.Observe(time.Since(begun).Seconds())

@@ -33,7 +33,7 @@ const submittedWithin = 2200 * time.Millisecond
 func (in *ingress) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	taken := make(chan *slack.ViewSubmissionResponse, 1)
 	go func() {
-		if delay.Try(in.Log, "a form", func() error { taken <- in.submitted(ctx, p, d); return nil }) != nil {
+		if !delay.Run(in.Log, "a form", func() { taken <- in.submitted(ctx, p, d) }) {
 			taken <- in.pushAnswer(p.request(d), perhapsStored())
 		}
 	}()

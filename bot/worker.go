@@ -103,7 +103,7 @@ func (w *worker) take(held, more context.Context, one work) {
 	one.leave = sync.OnceFunc(func() { <-w.turns; <-share })
 	defer one.leave()
 	if more.Err() == nil && (time.Since(one.at) < doubtAfter || one.piece.Mine(held)) {
-		_ = delay.Again(more, w.Log, "a change", func() error { w.handOver(held, more, one); return nil })
+		delay.RunAgain(more, w.Log, "a change", func() { w.handOver(held, more, one) })
 	}
 }
 
@@ -234,12 +234,11 @@ func (w *worker) keepCompany(ctx context.Context, req request, p Piece) (watched
 	}
 	wait := max(doubtAfter, stillAfter-w.Clocks.Now().Sub(inv.At))
 	telling.Go(func() {
-		_ = delay.Try(w.Log, "a wait", func() error {
+		delay.Run(w.Log, "a wait", func() {
 			if delay.Sleep(ctx, wait) == nil && !shown.Load() && inv.Actor.Via != record.ViaPager && p.Mine(ctx) {
 				line := text.Code(text.Cut(inv.Line.String(), maxLogged))
 				w.send(ctx, req, say(text.Newf("*Still trying*: %v. You get the outcome as soon as it's known", line)))
 			}
-			return nil
 		})
 	})
 	return watched, func() { cancel(); telling.Wait() }

@@ -78,7 +78,7 @@ func (d *dueChecker) attempt(ch record.Change, do func()) {
 	d.underWay.Store(ch.ID, rules)
 	d.running.Go(func() {
 		defer d.underWay.Delete(ch.ID)
-		_ = delay.Try(d.Log, "a change that is due", func() error { do(); return nil })
+		delay.Run(d.Log, "a change that is due", do)
 	})
 }
 

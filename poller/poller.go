@@ -54,7 +54,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	defer p.reset()
 	var beside sync.WaitGroup // so that neither delays a poll
 	beside.Go(func() {
-		_ = delay.Again(ctx, p.cfg.Log, "lists and rules", func() error { p.mirror(ctx); return nil })
+		delay.RunAgain(ctx, p.cfg.Log, "lists and rules", func() { p.mirror(ctx) })
 	})
 	defer beside.Wait()
 	failures := 0

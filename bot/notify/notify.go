@@ -56,10 +56,8 @@ type Config struct {
 
 // Notifier posts events and redraws cards, of the accounts that this replica owns.
 type Notifier struct {
-	loader
 	wire
 
-	cfg      *Config
 	accounts map[string]Account
 	planners map[record.EventKind]planner
 	tried    *trials
@@ -70,7 +68,7 @@ type Notifier struct {
 func New(cfg Config) *Notifier {
 	tried := &trials{slack: cfg.Slack, begun: time.Now(), all: map[delivery]*trial{}, read: map[record.Place]*reading{}}
 	n := &Notifier{
-		loader: loader{&cfg}, wire: wire{&cfg}, cfg: &cfg, accounts: map[string]Account{}, planners: planners(), tried: tried,
+		wire: wire{loader{&cfg}}, accounts: map[string]Account{}, planners: planners(), tried: tried,
 	}
 	for _, a := range cfg.Accounts {
 		n.accounts[a.Name] = a
@@ -102,10 +100,10 @@ func (n *Notifier) Own(held, more context.Context, account string, unread Unread
 	defer n.owned.Delete(account)
 	var all sync.WaitGroup
 	each := func(what string, do func()) {
-		all.Go(func() { _ = delay.Again(more, n.cfg.Log, what+" of "+account, func() error { do(); return nil }) })
+		all.Go(func() { delay.RunAgain(more, n.cfg.Log, what+" of "+account, do) })
 	}
 	all.Go(func() {
-		_ = delay.Try(n.cfg.Log, "the queue of "+account, func() error { o.queue.run(held, more); return nil })
+		delay.Run(n.cfg.Log, "the queue of "+account, func() { o.queue.run(held, more) })
 	})
 	each("cards", func() { o.redraws.run(held, more) })
 	each("summaries", func() {

@@ -138,10 +138,9 @@ func (q *queue) run(held, more context.Context) {
 	for more.Err() == nil {
 		var all []func(context.Context)
 		wait := redrawAgain
-		_ = delay.Try(q.notifier.cfg.Log, "events of "+q.account.Name, func() error {
+		delay.Run(q.notifier.cfg.Log, "events of "+q.account.Name, func() {
 			q.load(held)
 			all, wait = q.start()
-			return nil
 		})
 		for _, work := range all {
 			working.Go(func() { work(held) })

@@ -153,7 +153,7 @@ func (s *Socket) serve(ctx context.Context, l *link) {
 	read, kept := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(kept)
-		_ = delay.Again(ctx, s.cfg.Log, "a link's pings", func() error { s.keepAlive(ctx, l, read); return nil })
+		delay.RunAgain(ctx, s.cfg.Log, "a link's pings", func() { s.keepAlive(ctx, l, read) })
 	}()
 	err := delay.Try(s.cfg.Log, "a link", func() error { return s.read(ctx, l) })
 	close(read)
@@ -258,10 +258,9 @@ func (s *Socket) handle(ctx context.Context, l *link, f frame) {
 	ack := sync.OnceFunc(func() { s.ack(l, acknowledgement{f.Envelope, answer.Load()}, begun) })
 	late := time.AfterFunc(AckWithin, ack)
 	defer late.Stop()
-	if delay.Try(s.cfg.Log, "an envelope", func() error {
+	if delay.Run(s.cfg.Log, "an envelope", func() {
 		answer.Store(s.cfg.Handle(context.WithoutCancel(ctx), f.Envelope, f.Type, f.Payload))
-		return nil
-	}) == nil {
+	}) {
 		ack() // else Slack tells the person that it failed
 	}
 }

@@ -58,7 +58,7 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	t := a.tenants[account]
 	t.paging = a.paging(t) // of this time as the owner: its notifier uses it, too
 	each := func(what string, do func()) {
-		g.Go(func() { _ = delay.Again(more, a.log, what+" of "+account, func() error { do(); return nil }) })
+		g.Go(func() { delay.RunAgain(more, a.log, what+" of "+account, do) })
 	}
 	g.Go(func() { a.notifier.Own(held, more, account, unread) })
 	tried := t.poller.Tried()

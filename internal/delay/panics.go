@@ -19,7 +19,7 @@ var panics atomic.Int64
 func Panics() int64 { return panics.Load() }
 
 // Try does something and makes ErrPanic of a panic, which it logs with its stack and counts. Each goroutine begins with
-// it, or with Again: what comes over a network must not end the process, and whatever else it does.
+// it or another function of this file: what comes over a network must not end the process, and whatever else it does.
 func Try(log *slog.Logger, what string, do func() error) (err error) {
 	defer func() {
 		if why := recover(); why != nil {
@@ -31,6 +31,11 @@ func Try(log *slog.Logger, what string, do func() error) (err error) {
 	return do()
 }
 
+// Run is Try for what can't fail. It reports whether that ended without a panic.
+func Run(log *slog.Logger, what string, do func()) bool {
+	return Try(log, what, func() error { do(); return nil }) == nil
+}
+
 // Again does something until it ends by itself: after each panic once more, with a pause, until the context ends.
 func Again(ctx context.Context, log *slog.Logger, what string, do func() error) error {
 	for try := 0; ; try++ {
@@ -39,4 +44,9 @@ func Again(ctx context.Context, log *slog.Logger, what string, do func() error) 
 			return err
 		}
 	}
+}
+
+// RunAgain is Again for what can't fail.
+func RunAgain(ctx context.Context, log *slog.Logger, what string, do func()) {
+	_ = Again(ctx, log, what, func() error { do(); return nil })
 }

@@ -33,6 +33,8 @@ func TestAPanicEndsNothing(t *testing.T) {
 		require.Contains(t, lines.String(), `in="a poll"`)
 		require.Contains(t, lines.String(), "index out of range")
 		require.Contains(t, lines.String(), "TestAPanicEndsNothing", "the stack")
+		require.True(t, delay.Run(log, "a poll", func() {}))
+		require.False(t, delay.Run(log, "a poll", func() { panic("once") }))
 
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()

@@ -56,7 +56,7 @@ func (s *Replicas) Beat(ctx context.Context) error {
 	defer holding.Wait()
 	defer end()
 	holdShards := sync.OnceFunc(func() {
-		holding.Go(func() { _ = delay.Again(ctx, slog.Default(), "beats", func() error { s.holdShards(ctx); return nil }) })
+		holding.Go(func() { delay.RunAgain(ctx, slog.Default(), "beats", func() { s.holdShards(ctx) }) })
 	}) // once it is known that the state is of this version
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()

@@ -211,10 +211,7 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 			default:
 			}
 		}()
-		_ = delay.Try(slog.Default(), "an account's work", func() error {
-			sh.own(held, begin, account, t.pending)
-			return nil
-		})
+		delay.Run(slog.Default(), "an account's work", func() { sh.own(held, begin, account, t.pending) })
 	}()
 }
 

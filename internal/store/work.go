@@ -66,7 +66,7 @@ func (s *Inbox) Work(ctx context.Context, handle func(*Piece)) error {
 	var all sync.WaitGroup
 	for _, in := range s.shards {
 		all.Go(func() {
-			_ = delay.Again(ctx, slog.Default(), "work", func() error {
+			delay.RunAgain(ctx, slog.Default(), "work", func() {
 				in.work(ctx, func(p *Piece) {
 					one.Lock()
 					defer one.Unlock()
@@ -74,7 +74,6 @@ func (s *Inbox) Work(ctx context.Context, handle func(*Piece)) error {
 						handle(p)
 					}
 				})
-				return nil
 			})
 		})
 	}
