@@ -36,8 +36,8 @@ func await(ctx context.Context, stop <-chan struct{}, slot func() (wait time.Dur
 // calm is how long after a 429, where no pace is configured, wafbot keeps to the one that Slack promises: another 429 each second helps no one.
 const calm = 30 * time.Second
 
-// wire sends to Slack, within its pace.
-type wire struct{ cfg *Config }
+// wire sends to Slack, within its pace. It embeds the loader so that both share one configuration.
+type wire struct{ loader }
 
 // paced reports whether calls of a method are to be paced by now.
 func (n wire) paced(method string) bool {

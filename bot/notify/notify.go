@@ -56,10 +56,8 @@ type Config struct {
 
 // Notifier posts events and redraws cards, of the accounts that this replica owns.
 type Notifier struct {
-	loader
 	wire
 
-	cfg      *Config
 	accounts map[string]Account
 	planners map[record.EventKind]planner
 	tried    *trials
@@ -70,7 +68,7 @@ type Notifier struct {
 func New(cfg Config) *Notifier {
 	tried := &trials{slack: cfg.Slack, begun: time.Now(), all: map[delivery]*trial{}, read: map[record.Place]*reading{}}
 	n := &Notifier{
-		loader: loader{&cfg}, wire: wire{&cfg}, cfg: &cfg, accounts: map[string]Account{}, planners: planners(), tried: tried,
+		wire: wire{loader{&cfg}}, accounts: map[string]Account{}, planners: planners(), tried: tried,
 	}
 	for _, a := range cfg.Accounts {
 		n.accounts[a.Name] = a

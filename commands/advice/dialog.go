@@ -79,29 +79,18 @@ func shareWords(s call.Situation, source Leak) string {
 	share := "Its share of hits is unknown"
 	if percent, ok := source.Share(); ok {
 		share = words.Percent(percent) + " of hits"
-		if _, at := lastObserved(s); !at.IsZero() {
+		if !source.Since.IsZero() {
 			share += " since the last change"
 		}
 		share += " as of " + clock(s.Now)
 	}
-	switch others := othersThrough(s); {
+	switch others := source.Others; {
 	case others == 1:
 		share += "; the other source goes on"
 	case others > 1:
 		share += "; the other " + text.Number(others) + " sources go on"
 	}
 	return share + "."
-}
-
-// othersThrough is how many sources get through when one more is denied, at most.
-func othersThrough(s call.Situation) int64 {
-	n := s.Attack.SourceCount.N - 1
-	for _, source := range s.Attack.Sources {
-		if covered(s, source) {
-			n--
-		}
-	}
-	return n
 }
 
 // patchButton closes the hole for all sources.

@@ -39,11 +39,12 @@ func Through(s call.Situation) (l Leak, ok bool) {
 // uncovered are the sources that nothing denies and that sent hits since the last change, the busiest since then first.
 func uncovered(s call.Situation) (all []Leak) {
 	before, at := lastObserved(s)
-	of := since(before.Hits, s.Attack.Hits)
+	of, others := since(before.Hits, s.Attack.Hits), s.Attack.SourceCount.N-1
 	for _, source := range s.Attack.Sources {
 		source.Hits = since(hitsThen(before, source), source.Hits)
 		switch {
 		case covered(s, source):
+			others--
 			if !deniedInVain(s, source) {
 				of = since(source.Hits, of)
 			}
@@ -51,7 +52,6 @@ func uncovered(s call.Situation) (all []Leak) {
 			all = append(all, Leak{Source: source, Since: at})
 		}
 	}
-	others := othersThrough(s) // asked once: it goes through all sources, and all changes of each
 	for i := range all {
 		all[i].Of, all[i].Others = of, others
 	}

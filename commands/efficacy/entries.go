@@ -50,15 +50,17 @@ func perSource(e apiclient.IPRule) []apiclient.IPRule {
 
 // Covers reports whether an entry's sources include all of the other's.
 func Covers(e, want apiclient.IPRule) bool {
+	targets := grammar.TargetsOf(e)
 	return !slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
-		return !slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) })
+		return !slices.ContainsFunc(targets, func(have grammar.Target) bool { return have.Covers(t) })
 	})
 }
 
 // Overlaps reports whether two entries have a source in common.
 func Overlaps(e, want apiclient.IPRule) bool {
+	targets := grammar.TargetsOf(e)
 	return slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
-		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
+		return slices.ContainsFunc(targets, func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	})
 }
 

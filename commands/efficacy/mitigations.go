@@ -91,13 +91,16 @@ func (s subject) against(a apiclient.Attack) bool {
 func Others(s call.Situation, speed float64) (all []record.Mitigation) {
 	known, by := knownChanges(s), judge{speed}
 	for _, c := range InPlace(known, s.Now) {
+		if c.Unseeable() == "" {
+			continue
+		}
 		m := own(s, c)
 		for _, step := range c.Steps {
-			if c.Unseeable() != "" && step.Kind == record.AddEntry && step.Done {
+			if step.Kind == record.AddEntry && step.Done {
 				m.Sources = append(m.Sources, denied(s, *step.Entry, c.At)...)
 			}
 		}
-		if c.Unseeable() != "" && len(m.Sources) > 0 {
+		if len(m.Sources) > 0 {
 			all = append(all, by.judged(s, m, stopped(s, m.Sources, m.Since), entryDelays))
 		}
 	}
@@ -149,6 +152,7 @@ func denied(s call.Situation, e apiclient.IPRule, from time.Time) (all []netip.A
 	if e.List != apiclient.ListDeny || !e.Lasts(s.Now) || !call.HoldsFor(e.Apps, appsOf(s.Attack)) {
 		return nil
 	}
+	targets := grammar.TargetsOf(e)
 	for _, source := range s.Attack.Sources {
 		holds := func(t grammar.Target) bool { return t.Holds(source) }
 		named := func(other apiclient.IPRule) bool {
@@ -156,7 +160,7 @@ func denied(s call.Situation, e apiclient.IPRule, from time.Time) (all []netip.A
 		}
 		unnamed := e.Kind != apiclient.KindRange && e.Kind != apiclient.KindCountry &&
 			since(s.Stopped.Sources[source.IP], from).N > 0 && !slices.ContainsFunc(s.Entries, named)
-		if unnamed || slices.ContainsFunc(grammar.TargetsOf(e), holds) {
+		if unnamed || slices.ContainsFunc(targets, holds) {
 			all = append(all, source.IP)
 		}
 	}

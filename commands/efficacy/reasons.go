@@ -59,13 +59,17 @@ func Gone(s call.Situation, c record.Change) bool {
 	return listedAfter(s, c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !stands(s, step) })
 }
 
-// shortenedTo is when what a change put on a list ends by now, if it was shortened at the service; likewise.
+// shortenedTo is when what a change put on a list ends by now, if it was shortened at the service. Where the lists
+// aren't at hand, what was seen of it decides.
 func shortenedTo(s call.Situation, c record.Change) (end time.Time) {
 	if s.ListsReadAt.IsZero() && c.InForce(s.Now) {
 		return s.Efficacy[c.ID].Ends
 	}
+	if !listedAfter(s, c) {
+		return end
+	}
 	for _, step := range c.Steps {
-		if listedAfter(s, c) && step.Done && step.Kind == record.AddEntry {
+		if step.Done && step.Kind == record.AddEntry {
 			if longest, ok := LongEnough(*step.Entry, s.Entries); !ok {
 				end = longest.Expires
 			}
