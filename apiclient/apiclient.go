@@ -25,8 +25,8 @@ type Config struct {
 	HTTP      *http.Client // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it sets
 	Tries     int          // how often one request is sent at most; 0: 4
 	Log       *slog.Logger // each call, as detail; nil: discarded
-	// Note learns from each answer but refusals and faults that the service, asked then, has just answered that its clock
-	// says at, in whole seconds; nil: nobody does.
+	// Note gets the service's time, in whole seconds, from each answer that is neither a refusal nor a fault; asked is when
+	// the request was sent. nil: not called.
 	Note  func(asked, at time.Time) `json:"-"`
 	Pause time.Duration             // before the first repeat, doubling to 30 times as long; while rules are locked 5 times; 0: 1 s
 }
@@ -38,7 +38,7 @@ type Client struct {
 	http     *http.Client
 	tries    int
 	step     time.Duration
-	note     func(asked, at time.Time) // nil: nobody learns the time
+	note     func(asked, at time.Time) // gets the service's time; nil: not called
 	log      *slog.Logger
 	seed     maphash.Seed // of the sums of attack records: no attacker can make two records with the same
 	clientID chan int     // holds one value, but while the client id is requested; 0: not known yet

@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// parts are the members of a JSON object with their names, or the items of a list. The value is known to be JSON. A page of
-// records is cut into them without being read twice, and what is in a record the caller may know.
+// parts are the members of a JSON object with their names, or the items of a list. The value must be valid JSON. They are
+// slices of it, and aren't decoded: the caller may know a record by its bytes.
 func parts(value json.RawMessage) iter.Seq2[[]byte, json.RawMessage] {
 	return func(yield func([]byte, json.RawMessage) bool) {
 		name, from, depth := []byte(nil), 0, 0
@@ -51,7 +51,7 @@ func parts(value json.RawMessage) iter.Seq2[[]byte, json.RawMessage] {
 	}
 }
 
-// members are those of a JSON object by their names.
+// members are a JSON object's members by name.
 func members(object json.RawMessage) map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for name, value := range parts(object) {
@@ -60,7 +60,7 @@ func members(object json.RawMessage) map[string]json.RawMessage {
 	return all
 }
 
-// items are those of a list; of what is none there are none.
+// items are a list's items; nil if the value is no list.
 func items(value json.RawMessage) (all []json.RawMessage) {
 	if value[0] != '[' {
 		return nil
@@ -120,9 +120,8 @@ func (t text) moment() time.Time {
 	const last = 253402300799 // time.Time can't be encoded as JSON after it
 	seconds, _, ok := t.number()
 	if !ok {
-		if at, err := time.Parse(time.RFC3339, string(t)); err == nil {
-			seconds = at.Unix()
-		}
+		at, _ := time.Parse(time.RFC3339, string(t)) // else the year 1
+		seconds = at.Unix()
 	}
 	if seconds <= 0 || seconds > last {
 		return time.Time{}
@@ -166,7 +165,7 @@ func (f *Figure) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// unwrap checks that an answer is JSON, and takes the service's envelope off if there is one: a body beside a status. The
+// unwrap checks that an answer is JSON, and removes the service's envelope if there is one: a body beside a status. The
 // status can be an error under HTTP 200; 0: it has none.
 func unwrap(answer []byte) (body json.RawMessage, status int, err error) {
 	if err := json.Unmarshal(answer, &body); err != nil {
@@ -273,7 +272,7 @@ func fill(name string, value json.RawMessage, field any) {
 		}
 		*to = cmp.Or(string(t), *to)
 	case *Figure:
-		if to.N, _, to.Known = t.number(); to.N < 0 && name != "poolid" { // what is less than nothing is none
+		if to.N, _, to.Known = t.number(); to.N < 0 && name != "poolid" { // a negative count is unknown; a negative application id isn't
 			*to = Figure{}
 		}
 	case *int:

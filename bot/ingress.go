@@ -147,7 +147,7 @@ type payload struct {
 	ResponseURL string `json:"response_url"`
 }
 
-// identified is something of which the id is needed.
+// identified is something of Slack's; only its id is needed.
 type identified struct {
 	ID string `json:"id"`
 }

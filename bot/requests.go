@@ -97,7 +97,7 @@ type requests struct {
 
 	mu sync.Mutex
 	// homes are the users whose Home tabs are being drawn, each with the newest answer that came meanwhile; nil: none. A
-	// drawing shows everything, so the others are dropped: however often a person has the tab drawn, one is under way.
+	// drawing shows everything, so older answers are dropped: a person's clicks never start a second drawing.
 	homes map[string]*reply
 }
 

@@ -117,8 +117,8 @@ func (s *Server) signed(kind string) http.HandlerFunc {
 	}
 }
 
-// answerHTTP handles a delivery of which the body is what the way over HTTP makes of the payload: JSON, form fields, or
-// JSON in the form field payload.
+// answerHTTP handles a delivery over HTTP. Its body is JSON for events, form fields for commands, and JSON in the form
+// field payload for interactions.
 func (s *Server) answerHTTP(ctx context.Context, w http.ResponseWriter, kind string, d delivery, body []byte) {
 	var check struct{ Type, Challenge string }
 	if kind != kindEvent {

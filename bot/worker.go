@@ -20,7 +20,7 @@ import (
 
 // How many stored requests a replica carries out at a time, below 100 kB each with its connection to the service; how
 // many of one account, so that one whose service hangs leaves room for the others; and how many of one person on it
-// before that person's next line waits in its lane until one is carried out. What is beyond waits for its turn.
+// before that person's next line waits until one is carried out. Further requests wait for their turn.
 const (
 	maxInHand    = 1024
 	maxOfAccount = maxInHand / 4
@@ -34,7 +34,7 @@ type worker struct {
 	all       sync.WaitGroup
 	held      chan struct{}            // one for each request that was handed over
 	turns     chan struct{}            // one for each that is carried out
-	shares    map[string]chan struct{} // likewise, by account
+	shares    map[string]chan struct{} // one for each that is carried out, by account
 	answering atomic.Int64             // requests that were carried out, and whose answer is on its way
 
 	mu    sync.Mutex

@@ -51,7 +51,7 @@ type Config struct {
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Runner is the one door: every line, button and command of the terminal goes through Do. It alone loads facts, claims
+// Runner runs every line, button and command of the terminal: all go through Do. It alone loads facts, claims
 // what a change touches, changes the service and the store, and records.
 type Runner struct{ *executor }
 
@@ -66,8 +66,8 @@ func New(cfg Config) *Runner {
 	return &Runner{&executor{&cfg, &loader{&cfg, accounts}, &recorder{Config: &cfg}}}
 }
 
-// countFromZero has the failures of changes counted from 0: what begins with the first one looks to Prometheus as if
-// there had been none.
+// countFromZero starts the counters of failed changes at 0. Prometheus doesn't see the first failure of a counter that
+// begins with it.
 func countFromZero(cfg Config) {
 	for _, c := range cfg.Commands {
 		if c.Plan == nil {

@@ -49,7 +49,7 @@ it changes anything, unless ` + "`-y`" + `). ` + "`help VERB`" + ` says the same
 	}{{"To look", false}, {"To act", true}} {
 		fmt.Fprintf(&b, "\n## %s\n\n| line | does | least role | also |\n|---|---|---|---|\n", part.title)
 		for _, cmd := range all {
-			if changes := cmd.Plan != nil || cmd.Write != nil || cmd.Decide != nil; changes == part.changes {
+			if cmd.CanChange() == part.changes {
 				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", cell(cmd.Usage()), cell(cmd.Summary), cmd.Role, strings.Join(cmd.Aliases, ", "))
 			}
 		}

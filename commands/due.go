@@ -25,9 +25,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// RunDue checks what was made for a time on one account, whenever check says so: it prolongs denials whose source still
-// tries, asks about what ends while its attack goes on, and ends what the service doesn't end by itself. One replica at
-// a time may do so. It returns when the context ends.
+// RunDue checks an account's temporary changes whenever check says so. It prolongs denials whose source is still trying,
+// asks about a change that ends while its attack is ongoing, and ends what the service doesn't end by itself. Only one
+// replica at a time may run it. It returns when the context ends.
 func (r *Runner) RunDue(ctx context.Context, account string, check <-chan struct{}) {
 	warned, d := false, &dueChecker{Runner: r, account: account}
 	defer d.running.Wait()
@@ -52,8 +52,8 @@ func (r *Runner) RunDue(ctx context.Context, account string, check <-chan struct
 	}
 }
 
-// dueChecker decides about an account's changes whose end is near or past, and has the Runner end or prolong them. No
-// attempt waits for another.
+// dueChecker decides about an account's changes whose end is near or past. The Runner ends or prolongs them. No attempt
+// waits for another.
 type dueChecker struct {
 	*Runner
 	account  string
@@ -62,9 +62,9 @@ type dueChecker struct {
 	again    atomic.Int64 // none begins before, in Unix nanoseconds: the store failed
 }
 
-// attempt does something about a change beside the other attempts, where a place is free. Else the change is due still,
-// and the next check begins it. They share places, rules theirs and entries theirs: what the service answers late about
-// the one doesn't hold up the other.
+// attempt does something about a change beside the other attempts, if a place is free. If not, the change stays due and
+// the next check attempts it. Rules and entries have places of their own, so slow answers about one don't delay the
+// other.
 func (d *dueChecker) attempt(ch record.Change, do func()) {
 	rules, taken := change.OfRules(ch.Steps), 0
 	for _, same := range d.underWay.Range {
@@ -82,7 +82,7 @@ func (d *dueChecker) attempt(ch record.Change, do func()) {
 	})
 }
 
-// pauseAfter has an account's changes wait after an error of the store.
+// pauseAfter pauses the account's changes after an error of the store.
 func (d *dueChecker) pauseAfter(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -95,13 +95,13 @@ func (d *dueChecker) pauseAfter(ctx context.Context, err error) {
 // retryAt is when something is attempted again that failed just now.
 func (d *dueChecker) retryAt() time.Time { return d.now(d.account).Add(change.RetryEvery) }
 
-// later has a change looked at again soon.
+// later checks a change again soon.
 func (d *dueChecker) later(ch record.Change, _ []record.Change) record.DueDecision {
 	return record.DueDecision{Change: ch, Next: d.retryAt()}
 }
 
-// checkDue checks all changes whose time has come, and begins what is to be done about them. It waits for none of that.
-// known says that the service has told the time: without it nothing may be removed. An error is one of the store.
+// checkDue checks all changes that are due, and begins what they need without waiting for it. known says that the
+// service has told the time: without it nothing may be removed. An error is one of the store.
 func (d *dueChecker) checkDue(ctx context.Context, now time.Time, known bool) error {
 	underWay := maps.Collect(d.underWay.Range) // before what is due is read: what ended since then may be due by its old time still
 	ids, err := d.Store.Ledger.DueChanges(ctx, d.account, now)
@@ -136,7 +136,7 @@ func (d *dueChecker) checkDue(ctx context.Context, now time.Time, known bool) er
 	return nil
 }
 
-// saveDue writes down what came of checking the account's changes, as they are stored when it is written.
+// saveDue stores what at decides about the account's changes, as they are stored when it is written.
 func (d *dueChecker) saveDue(ctx context.Context, at func(stored []record.Change) []record.DueDecision) error {
 	c := d.clockJob(ctx, d.account)
 	var events []record.Event
@@ -157,7 +157,7 @@ func (d *dueChecker) saveDue(ctx context.Context, at func(stored []record.Change
 	return err
 }
 
-// decision is what came of checking a change, as it is among the account's when that is written.
+// decision decides about a change by how it is stored, and by all the account's changes.
 type decision func(ch record.Change, all []record.Change) record.DueDecision
 
 // decide is saveDue of one change.
@@ -183,7 +183,7 @@ func (r *Runner) byClock(ctx context.Context, account string, line record.Line) 
 	return r.Do(ctx, call.Invocation{ID: line.Name + " " + rand.Text(), At: r.Clocks.Now(), Actor: clock, Line: line.With("account", account)})
 }
 
-// decideDue decides about a change whose time has come; act: it is to be ended, prolonged or verified.
+// decideDue decides about a change that is due; act: end, prolong or verify it.
 func (d *dueChecker) decideDue(ch record.Change, now time.Time) (l record.DueDecision, act bool) {
 	l.Change = ch
 	over := !now.Before(ch.Until)
@@ -261,7 +261,8 @@ func (d *dueChecker) settle(ctx context.Context, ch record.Change) error {
 	return d.verified(ctx, ch, err, nil)
 }
 
-// verified writes down what came of looking at what a change left at the service; one that failed is tried again.
+// verified stores what on decides after reading what a change left at the service. If the read failed, it is tried
+// again.
 func (d *dueChecker) verified(ctx context.Context, ch record.Change, failed error, on decision) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -273,8 +274,8 @@ func (d *dueChecker) verified(ctx context.Context, ch record.Change, failed erro
 	return d.decide(ctx, ch, on)
 }
 
-// verifyMode looks whether a switch left one mode rule, its own. It deletes doubles, as a person would by a line, and
-// looks again; of what else is wrong it says so.
+// verifyMode checks that a switch left one mode rule, its own. It deletes doubles, as a person would by a line, and
+// verifies again. It reports anything else that is wrong.
 func (d *dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 	rules, failed := apiclient.Collect(d.Services[d.account].Rules(ctx, 0))
 	var doubles []apiclient.Rule
@@ -297,8 +298,7 @@ func (d *dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 	return ctx.Err()
 }
 
-// withinPolicy is the change as wafbot may prolong it by what the policy says now, which may be less than when it was
-// made.
+// withinPolicy is the change as wafbot may prolong it now. The policy may allow less than when it was made.
 func (d *dueChecker) withinPolicy(ch record.Change) record.Change {
 	if !ch.Renew.IsZero() {
 		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.accounts[ch.Account].Policy.RenewWhileActive))
@@ -312,8 +312,9 @@ func (d *dueChecker) inPermissionNotice(ctx context.Context, ch record.Change) b
 	return err == nil && t.GoesOn() && slices.ContainsFunc(change.NeededPermissions(ch.Steps), t.LacksPermission)
 }
 
-// notRenewed is what came of trying to prolong a denial whose source still tries. What failed is tried again until its
-// end, and people are asked meanwhile, unless only the store was away for a moment; what was refused will be again.
+// notRenewed decides about a denial that could not be prolonged though its source is still trying. What failed is tried
+// again until its end. People are asked meanwhile, unless only the store was away for a moment. A refusal isn't tried
+// again.
 func (d *dueChecker) notRenewed(ch record.Change, err error, now time.Time) record.DueDecision {
 	ch = d.withinPolicy(ch)
 	l, _ := d.decideDue(ch, now)
@@ -329,8 +330,8 @@ func (d *dueChecker) notRenewed(ch record.Change, err error, now time.Time) reco
 	return l
 }
 
-// checkRequests settles the account's requests whose time has come: their askers may override, or no answer came, or
-// what was decided must have been carried out by now.
+// checkRequests settles the account's requests that are due: their askers may override, nobody answered, or what was
+// decided must have been carried out by now.
 func (d *dueChecker) checkRequests(ctx context.Context) {
 	all, err := d.Store.Approvals.Requests(ctx, d.account)
 	now := d.now(d.account)

@@ -66,7 +66,7 @@ func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, erro
 	if err != nil {
 		return call.Form{}, err
 	}
-	c.changes = c.Cmd.Plan != nil || c.Cmd.Write != nil || c.Cmd.Decide != nil // a form never only shows, as the line may
+	c.changes = c.Cmd.CanChange() // a form never only shows, as the line may
 	err = authorise(ctx, c)
 	if err == nil {
 		err = approval.RequireRole(c.Call, formRole(c.Cmd))

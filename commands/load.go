@@ -117,8 +117,8 @@ func layOver(f *call.Facts) {
 	}
 }
 
-// beginOn has a call work on what is stored now of its account, and of an attack if it is about one, and write on the
-// condition that nobody wrote since. Of what was read before only the service's lists stay, for a short while.
+// beginOn reads what is stored now of the call's account, and of an attack if it is about one. The call then works on
+// that, and writes only if nobody wrote since. The service's lists that were read before stay, for a short while.
 func (c *job) beginOn(ctx context.Context, attack string) (err error) {
 	account, ahead := c.Account.Name, c.ahead
 	if c.ahead = ""; ahead != "" && ahead == attack {

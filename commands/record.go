@@ -167,9 +167,9 @@ func recordWrite(ctx context.Context, c *job, res call.Result) {
 	c.record(ctx, e)
 }
 
-// changeEvents are the events of a change that was written down: one when it came to an end. Of a change that was
-// undone the undo makes the event, which is a change of its own, unless nothing was left to undo. A change that could
-// not be ended when it was due is tried each minute, which is no event each minute.
+// changeEvents are the events of a stored change: one when it ends. If it was undone, the undo makes the event, as a
+// change of its own, unless nothing was left to undo. An overdue change is tried each minute without an event each
+// minute.
 func changeEvents(ch record.Change, channel string) []record.Event {
 	unfinished := ch.State == record.StateBegun && ch.Fault == ""
 	elsewhere := ch.State == record.StateFailed && ch.Actor.Via == record.ViaClock

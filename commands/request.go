@@ -174,7 +174,7 @@ func planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *j
 	asked.On(asked.Account)
 	needs := max(asked.Cmd.Role, q.Premise.Role) // an approver may need more
 	if asked.Unsure || asked.Role < needs && asked.Could >= needs {
-		return nil, refusal.Denied(text.New("Slack doesn't say just now who asked for it, and without that nothing is changed. Try again in a moment"))
+		return nil, refusal.Denied("Slack doesn't say just now who asked for it, and without that nothing is changed. Try again in a moment")
 	}
 	if asked.Role < needs {
 		return nil, approval.Close(text.New(text.Field(q.Asker.Name), " may not do that any more"))

@@ -136,7 +136,7 @@ func refuseHidden(ctx context.Context, c *job, hidden *config.Account) error {
 			refusal.Typed(c.named()))
 	}
 	if c.Account = hidden; hidden != nil {
-		_ = c.recordRefusal(ctx, refusal.Denied(text.New("no role on this account")))
+		_ = c.recordRefusal(ctx, refusal.Denied("no role on this account"))
 	}
 	return said
 }
@@ -145,7 +145,7 @@ func refuseHidden(ctx context.Context, c *job, hidden *config.Account) error {
 func requireRights(c *job) error {
 	switch {
 	case c.Unsure && (c.changes || c.Role == record.NoRole):
-		return refusal.Denied(text.New("Slack doesn't say who you are just now. Until it does nothing is changed, and nothing is shown but to those whom the configuration names. Try again in a moment"))
+		return refusal.Denied("Slack doesn't say who you are just now. Until it does nothing is changed, and nothing is shown but to those whom the configuration names. Try again in a moment")
 	case c.Role == record.NoRole && c.Could == record.NoRole:
 		return approval.NoRole(c.Call)
 	}

@@ -50,8 +50,8 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, 
 	return res, c.recordRefusal(ctx, err)
 }
 
-// refuse records that a person may not. While Slack doesn't say who the person is, what this very delivery has begun is
-// not refused: it may be done, and is gone on with once Slack does.
+// refuse records that a person may not. While Slack doesn't say who the person is, what this very delivery has begun
+// isn't refused: it may be done, and is resumed once Slack answers.
 func refuse(ctx context.Context, c *job, err error) error {
 	if at := c.accountOf(c.Invocation); at != nil && c.Unsure && c.changes {
 		known, _ := c.Store.Ledger.Changes(ctx, at.Name)

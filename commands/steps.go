@@ -87,9 +87,9 @@ func together(steps []record.Step) []record.Step {
 	return steps[:n]
 }
 
-// overwritten reports whether the entry or rule that a step is to delete became what another step made: a service may
-// keep the number of an entry of which only some sources were overwritten, or of a mode rule that was written again,
-// and then nothing of it is left to delete.
+// overwritten reports whether the entry or rule that a step should delete became what another step made. The service may
+// keep its number if only some sources of an entry were overwritten, or if a mode rule was written again. Then nothing
+// is left to delete.
 func overwritten(all []record.Step, s record.Step) bool {
 	return slices.ContainsFunc(all, func(made record.Step) bool {
 		switch {

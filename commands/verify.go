@@ -20,8 +20,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How long it takes between two looks at what became of a call of unknown outcome, doubled each time, and for how long
-// it is looked: until then a rule that doesn't show may still be made, so that one more would be a second one.
+// How long wafbot waits between two checks of a call with unknown outcome, doubled each time, and for how long it checks.
+// Until then a rule that isn't listed may still appear, and another call would make a second one.
 const (
 	firstPause  = 250 * time.Millisecond
 	longestWait = 2 * time.Second
@@ -106,8 +106,8 @@ func (c *job) switchedOff() error {
 	return refusal.Guarded(text.Newf("changes were switched off meanwhile (`policy.changes: off`): what was not done by then is not sent"))
 }
 
-// tooOld reports whether nothing of a change may be sent any more: later the world is another one. One that was done in
-// part is finished.
+// tooOld reports whether nothing of a change may be sent any more, as too much may have changed since. One that was
+// done in part is still finished.
 func tooOld(ch record.Change, now time.Time) bool {
 	return now.Sub(ch.At) > approval.MaxAge && !ch.Partly()
 }

@@ -186,7 +186,7 @@ func (c drawing) numbers(name int) (l line) {
 	return c.totals(name)
 }
 
-// notStopped is the source of which most gets through since the last change; nothing where there was no change, or
+// notStopped is the source with the most hits that get through since the last change; nothing where there was no change, or
 // nothing came since.
 func (c drawing) notStopped(name int) (l line) {
 	for _, ch := range slices.Backward(c.Changes) {

@@ -95,8 +95,8 @@ func ReadAttack(account string, payload map[string]any) (id string, f record.Car
 	return id, f, text("version") == metadataVersion && f.AttackID != "" && id == record.AttackID(account, f.AttackID)
 }
 
-// WithDelivery adds the delivery to the message's metadata, so that the message can be found by it, and the account of
-// which it is.
+// WithDelivery adds the delivery to the message's metadata, so that the message can be found by it, and the message's
+// account.
 func (m Message) WithDelivery(account, delivery string) Message {
 	m.Metadata.EventType = cmp.Or(m.Metadata.EventType, MetaMessage)
 	payload := maps.Clone(m.Metadata.EventPayload)

@@ -39,8 +39,8 @@ func (c drawing) stormExtent() (l line) {
 	return l
 }
 
-// stormSources names what gets through and where it comes from; of a storm of which nothing does, what most of it has
-// in common.
+// stormSources names what gets through and where it comes from. If nothing gets through, it names what most of the storm
+// has in common.
 func (c drawing) stormSources(offered advice.Advice) (lines []line) {
 	s := *c.Storm
 	said, through := words.StormWords(c.Headline.State, s)

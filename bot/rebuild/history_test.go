@@ -339,8 +339,8 @@ func TestReadHistoryGoesOnUntilSlackAnswers(t *testing.T) {
 	})
 }
 
-// A channel of which Slack gives the same pages again and again can't be read. It would be read, and held in memory,
-// without end.
+// A channel can't be read if Slack gives the same pages again and again. Reading, and the memory for it, would never
+// end.
 func TestAChannelWithoutEndCantBeRead(t *testing.T) {
 	t.Parallel()
 	page := []map[string]any{posted("1.1", card.MetaCard, cardMeta())}

@@ -55,8 +55,8 @@ func (t terminal) complete(programs []*kong.Node, words []string) {
 	}
 }
 
-// choices are what may follow the words before, of which some begin like the last. They come from descriptions alone:
-// no configuration is read and no one is asked, so that a key press costs nothing.
+// choices are what may follow the words before, whether or not they begin like the last word. They come from descriptions
+// alone: a key press reads no configuration and sends nothing.
 func choices(programs []*kong.Node, before []string, last string) []call.Option {
 	if len(before) == 0 {
 		return append(firstWords(programs), offer("--help", "all commands in short"), offer("--version", ""))

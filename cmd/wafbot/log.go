@@ -57,8 +57,8 @@ func logged(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// boundMemory has garbage collected in time for the limit of the container (its cgroup), of which a tenth is left for what isn't Go's. Otherwise the heap grows
-// to twice of what is live, and the kernel kills wafbot for garbage. GOMEMLIMIT in the environment wins.
+// boundMemory sets Go's memory limit to nine tenths of the container's (its cgroup's). Otherwise the heap grows to twice
+// what is live before garbage is collected, and the kernel kills wafbot. GOMEMLIMIT in the environment wins.
 func boundMemory(log *slog.Logger) {
 	limit, err := memlimit.Set()
 	switch {

@@ -51,13 +51,13 @@ func (a *app) Routing(ctx context.Context, account string, attack apiclient.Atta
 	return routing.Explain(a.tenants[account].Account, a.cfg.Timezone, attack, s, a.clocks.ServiceNow(account)), err
 }
 
-// StillTrying is for commands.Config: only the poller of an account that this replica owns knows which attacks go
-// on.
+// StillTrying is for commands.Config: only the poller of an account that this replica owns knows which attacks are
+// ongoing.
 func (a *app) StillTrying(account string, addresses []netip.Addr) bool {
 	return a.tenants[account].poller.StillTrying(addresses)
 }
 
-// GoesOn is for commands.Config, likewise.
+// GoesOn is for commands.Config. Only the owner's poller knows it, too.
 func (a *app) GoesOn(account, attack string) bool {
 	return a.tenants[account].poller.GoesOn(func(attackid string) bool { return record.AttackID(account, attackid) == attack })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-const knowEvery = 10 * time.Second // how often it is looked whether changes of removed accounts are still to be ended
+const knowEvery = 10 * time.Second // between two checks for open changes of removed accounts
 
 // leftOver are changes that nothing ends, by account: those that are active on accounts that left the configuration.
 func (a *app) leftOver() map[string][]record.Change {
@@ -20,16 +20,16 @@ func (a *app) leftOver() map[string][]record.Change {
 	return nil
 }
 
-// watchAccounts notes which accounts there are, and says of which that are no more changes can't be ended. It returns
-// when the context ends.
+// watchAccounts records which accounts are configured, and logs those removed from the configuration that still have
+// changes, which nothing ends. It returns when the context ends.
 func (a *app) watchAccounts(ctx context.Context) {
 	every(ctx, knowEvery, func() {
 		if a.Replicas.KnowAccounts(ctx, a.names()) != nil {
-			return // Redis is away, which is said elsewhere
+			return // Redis is away: redisAway logs it
 		}
 		left, ended, err := a.Replicas.NotEnded(ctx, a.names())
 		if err != nil {
-			return // likewise
+			return // Redis is away
 		}
 		before := a.leftOver()
 		for _, name := range slices.Sorted(maps.Keys(left)) {

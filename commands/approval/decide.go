@@ -38,7 +38,7 @@ func ByLine(c *call.Call) (q record.ApprovalRequest, err error) {
 		} else {
 			words.Addf(".")
 		}
-		return q, refusal.About(refusal.Usage(text.New(words, " It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again")), "request", "")
+		return q, refusal.About(refusal.Usage(words, " It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again"), "request", "")
 	case 1:
 		return found[0], nil
 	}
@@ -49,7 +49,7 @@ func ByLine(c *call.Call) (q record.ApprovalRequest, err error) {
 // requireUndecided refuses to decide what is decided, or too late to be.
 func requireUndecided(c *call.Call, q record.ApprovalRequest) error {
 	if !q.Waits(c.Now) {
-		return refusal.Nothing(text.New(words.Approval(q, c.Now)))
+		return refusal.Nothing(words.Approval(q, c.Now))
 	}
 	if Late(c) {
 		return TooLate(c)
@@ -62,14 +62,11 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	if err := requireUndecided(c, q); err != nil {
 		return err
 	}
-	deny := func(t text.Text) error {
-		return refusal.Denied(text.New(t))
-	}
 	switch {
 	case c.Actor.Via == record.ViaCLI:
-		return deny(text.New("the terminal can ask for approval and never give it: decide in Slack"))
+		return refusal.Denied("the terminal can ask for approval and never give it: decide in Slack")
 	case c.Actor.Is(q.Asker), isAtTerminal(c, q.Asker):
-		return deny(text.New("you asked for this yourself: another user has to decide. ", words.Deciders(q, "")))
+		return refusal.Denied("you asked for this yourself: another user has to decide. ", words.Deciders(q, ""))
 	}
 	return RequireRole(c, approverRole(c, q.Asker, q.Role))
 }
@@ -94,8 +91,8 @@ func Decide(c *call.Call, q *record.ApprovalRequest, state record.RequestState, 
 	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, new(c.Actor), c.Now, c.ID, why
 }
 
-// DecidedBefore reports whether this very delivery decided the request so before, or another did of which the outcome
-// isn't known: who comes second waits for what the first one claimed, or goes on with it where that was cut short.
+// DecidedBefore reports whether this very delivery decided the request so before, or another did and its outcome isn't
+// known. The second one waits for what the first one claimed, or resumes it if that was cut short.
 func DecidedBefore(c *call.Call, q record.ApprovalRequest, as record.RequestState) bool {
 	return q.State == as && (q.Delivery == c.ID || q.InHand())
 }
@@ -117,7 +114,7 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 		return refusal.Denied(text.Newf("only %v, who asked, may override. %v",
 			text.Field(q.Asker.Name), words.Deciders(q, "")))
 	case never != "":
-		return refusal.Guarded(text.New(never, ". ", words.Deciders(q, "")))
+		return refusal.Guarded(never, ". ", words.Deciders(q, ""))
 	case c.Now.Before(q.OverrideAt):
 		return refusal.Guarded(text.Newf("not before %v: an approver may answer yet. %v",
 			q.OverrideAt, words.Deciders(q, "")))

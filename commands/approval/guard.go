@@ -33,7 +33,7 @@ func GuardSource(c *call.Call, t grammar.Target) error {
 			continue
 		}
 		if s.Deny != config.DenyApproval {
-			return refusal.Guarded(text.New(what, ", which is never denied"))
+			return refusal.Guarded(what, ", which is never denied")
 		}
 		Need(c, config.ApproveSource, what)
 	}

@@ -136,13 +136,13 @@ func (c *Command) Check(l record.Line, a *config.Account) (out record.Line, err 
 	out = record.Line{Name: c.Name, Flags: l.Flags}
 	for _, f := range l.Flags {
 		if !slices.Contains(c.Flags, f) {
-			return out, c.Misuse(text.New("Unknown option: ", refusal.Typed("--"+f)))
+			return out, c.Misuse("Unknown option: ", refusal.Typed("--"+f))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.Keys)) {
 		i := slices.IndexFunc(c.Args, func(arg Arg) bool { return arg.Name == key && !arg.Object })
 		if i < 0 {
-			return out, c.Misuse(text.New("Unknown argument: ", refusal.Typed(key+"="), grammar.Hint(key, c.keys())))
+			return out, c.Misuse("Unknown argument: ", refusal.Typed(key+"="), grammar.Hint(key, c.keys()))
 		}
 		value, err := c.Args[i].Parse(l.Keys[key], a)
 		if err != nil {
@@ -195,7 +195,7 @@ func (c *Command) objects(words []string, a *config.Account) ([]string, error) {
 		words = words[n:]
 	}
 	if len(words) > 0 {
-		return nil, c.Misuse(text.New("One word too many: ", refusal.Typed(words[0]), c.attackMeant(words[0])))
+		return nil, c.Misuse("One word too many: ", refusal.Typed(words[0]), c.attackMeant(words[0]))
 	}
 	return out, nil
 }

@@ -113,8 +113,8 @@ type Situation struct {
 	Delivery      string // delivery id, for the metadata
 }
 
-// Unwatched reports whether an outage hides what goes on. One that is over was so before: its card says when it was hit
-// last.
+// Unwatched reports whether an outage hides the attack. An attack that was over before isn't hidden: its card says when
+// it was last hit.
 func (s Situation) Unwatched() bool { return !s.Outage.From.IsZero() && !s.Quiet }
 
 // PagerState is the state of a route's pager. At most one of its times is set.

@@ -46,12 +46,15 @@ type Command struct {
 	Decide func(c *Call) (Decision, error)
 }
 
-// DoesChange reports whether a line of the command asks for a change, at the service or in the store.
+// CanChange reports whether a line of the command can ask for a change, at the service or in the store.
+func (c *Command) CanChange() bool { return c.Plan != nil || c.Write != nil || c.Decide != nil }
+
+// DoesChange reports whether this line of the command asks for a change.
 func (c *Command) DoesChange(l record.Line) bool {
 	if c.Changes != nil {
 		return c.Changes(l)
 	}
-	return c.Plan != nil || c.Write != nil || c.Decide != nil
+	return c.CanChange()
 }
 
 // LookUp finds a command by its name or an alias. With an error it gives one that does nothing.

@@ -61,7 +61,7 @@ func Targets(c *call.Call) ([]grammar.Target, error) {
 		return targets, nil
 	}
 	if c.Attack == nil {
-		return nil, c.Cmd.Misuse(text.New("Missing: a source, or an attack whose top source it is"))
+		return nil, c.Cmd.Misuse("Missing: a source, or an attack whose top source it is")
 	}
 	top, ok := call.TopTarget(c.Attack)
 	if !ok {
@@ -138,8 +138,7 @@ func warnShort(c *call.Call, p *call.Plan, length time.Duration) {
 	}
 }
 
-// WarnCannotBlock warns of what stops nothing where it is meant to: on these applications, or on the attack's where it
-// is for all.
+// WarnCannotBlock warns if nothing would be stopped on these applications, or on the attack's if it is for all.
 func WarnCannotBlock(c *call.Call, p *call.Plan, apps []int) {
 	if call.Everywhere(apps) {
 		if c.Attack == nil || !c.Attack.App.Known {
@@ -263,9 +262,8 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 	return nil
 }
 
-// warnShared warns of targets that a source of the configuration names or that many people likely share, and of broad
-// ones, where wafbot can't know it: unless approval is needed, whose request says it. Of a narrow range a note says so
-// afterwards.
+// warnShared warns of targets that the configuration names or that many people likely share, and of broad ones, where
+// wafbot can't know. If approval is needed, its request says so instead. For a narrow range a note says so afterwards.
 func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 	second := c.Policy.Approval.RequiredFor
 	for _, t := range targets {

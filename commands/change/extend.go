@@ -25,9 +25,9 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	case ch.State == record.StateBegun:
 		return nil, &refusal.InHand{Change: ch}
 	case !ch.InForce(c.Now):
-		return nil, refusal.Nothing(text.New(ch.Does, " is over: ask for it again"))
+		return nil, refusal.Nothing(ch.Does, " is over: ask for it again")
 	case ch.Until.IsZero():
-		return nil, refusal.Nothing(text.New(ch.Does, " has no end"))
+		return nil, refusal.Nothing(ch.Does, " has no end")
 	}
 	length, err := grammar.ParseDuration(c.Line.Keys["for"])
 	if err != nil {
@@ -92,8 +92,8 @@ func planLonger(c *call.Call, ch record.Change, until time.Time) (p call.Plan, e
 	return plans[0], nil
 }
 
-// rulesStand refuses to prolong a change of whose rules one is not as wafbot left it. Of rules only wafbot knows the
-// end: nothing is sent.
+// rulesStand refuses to prolong a change if one of its rules isn't as wafbot left it. Only wafbot knows when rules end,
+// so nothing is sent.
 func rulesStand(c *call.Call, ch record.Change) error {
 	rules, err := c.Facts.Rules.Get()
 	if err != nil {
@@ -137,7 +137,7 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 	switch {
 	case len(p.Steps)+len(p.Nothing) == 0:
 		words := text.Join(append([]text.Text{text.New("there is nothing to extend")}, p.Notes...), "; ")
-		return refusal.Guarded(text.New(words))
+		return refusal.Guarded(words)
 	case len(p.Nothing) > 0 && (len(p.Steps) > 0 || c.Actor.Via == record.ViaClock): // an attempt of the clock's that was never stored is now
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
 	}

@@ -39,9 +39,9 @@ func VerifiesMode(c record.Change, now time.Time) bool {
 	return !at.IsZero() && !now.Before(at) && !c.Expired(now)
 }
 
-// ModeRulesLeft are the rules that stand beside those that a switch of modes made, for the same requests: doubles are
-// what it made twice or took the place of. The rules are as the service lists them. Wrong says what else isn't as it
-// was to be; nil where nothing is, and of a switch that another change of wafbot's has overtaken.
+// ModeRulesLeft compares the listed rules with those that a switch of modes made. doubles are for the same requests:
+// the switch made them twice or replaced them. wrong says what else isn't as planned; nil: nothing, or another change of
+// wafbot's has overtaken the switch.
 func ModeRulesLeft(c record.Change, all []record.Change, rules []apiclient.Rule) (doubles []apiclient.Rule, wrong text.Text) {
 	if c.State != record.StateDone || efficacy.Superseded(c, all) {
 		return nil, nil

@@ -47,7 +47,7 @@ func PatchOf(c *call.Call) (Patch, error) {
 		return patchOfLine(c)
 	}
 	if c.Attack == nil {
-		return Patch{}, c.Cmd.Misuse(text.New("Missing: an attack, or HOST/PATH with type= and part="))
+		return Patch{}, c.Cmd.Misuse("Missing: an attack, or HOST/PATH with type= and part=")
 	}
 	return PatchOfAttack(c)
 }
@@ -142,7 +142,7 @@ func (s *Patch) readPlace(c *call.Call, arg string) error {
 	}
 	host, path, ok := strings.Cut(place, "/")
 	if !ok {
-		return refusal.About(c.Cmd.Misuse(text.New("Invalid HOST/PATH: ", refusal.Typed(words[0]))), arg, "")
+		return refusal.About(c.Cmd.Misuse("Invalid HOST/PATH: ", refusal.Typed(words[0])), arg, "")
 	}
 	method, err := s.Scope.Method, error(nil)
 	if s.Scope, s.warnings, err = Place(host, "/"+path); err != nil {

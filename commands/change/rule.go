@@ -142,7 +142,7 @@ func ModeSteps(app int, to string, rules []apiclient.Rule) ([]record.Step, error
 func GuardMode(c *call.Call, app int, to string) error {
 	if app == apiclient.AllApps {
 		if to == apiclient.ModeDefault {
-			return refusal.Guarded(text.New("the account's own mode has nothing to inherit from: name one of ", strings.Join(Modes, ", ")))
+			return refusal.Guarded("the account's own mode has nothing to inherit from: name one of ", strings.Join(Modes, ", "))
 		}
 		approval.Need(c, config.ApproveRulesEverywhere, text.New("the account's own mode holds for ", words.ModeApp(c.Account, app)))
 	}

@@ -65,7 +65,7 @@ func PlanUndo(c *call.Call, ch record.Change) (p call.Plan, err error) {
 
 // extendedMeanwhile refuses what the clock asked for a change that ends later by now.
 func extendedMeanwhile(ch record.Change) error {
-	return refusal.Nothing(text.New(ch.Does, " was extended meanwhile"))
+	return refusal.Nothing(ch.Does, " was extended meanwhile")
 }
 
 // takeAttack makes the call one about the attack that the change was made for, unless it names another.
@@ -99,7 +99,7 @@ func ByLine(c *call.Call) (record.Change, error) {
 		return ch.Actor.Is(c.Actor) && ch.Undoes == "" && (ch.InForce(c.Now) || ch.State == record.StateBegun && !ch.Expired(c.Now))
 	})
 	if i < 0 {
-		return record.Change{}, refusal.Nothing(text.New("nothing of yours is in force on ", c.Account.Name))
+		return record.Change{}, refusal.Nothing("nothing of yours is in force on ", c.Account.Name)
 	}
 	return c.Changes[i], requireStanding(c.Changes[i])
 }
@@ -137,7 +137,7 @@ func requireStanding(ch record.Change) error {
 	case ch.State == record.StateUndone:
 		return AlreadyUndone(ch)
 	case ch.State == record.StateFailed:
-		return refusal.Nothing(text.New(ch.Does, " was never made: ", ch.Fault))
+		return refusal.Nothing(ch.Does, " was never made: ", ch.Fault)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func chosen(c *call.Call) ([]record.Change, error) {
 	keys := c.Line.Keys
 	switch {
 	case len(c.Line.Words) > 0 && len(keys) > 0:
-		return nil, c.Cmd.Misuse(text.New("Changes by their ids, or an attack, a person and how far back: not both"))
+		return nil, c.Cmd.Misuse("Changes by their ids, or an attack, a person and how far back: not both")
 	case len(c.Line.Words) > 0:
 		return chosenByID(c)
 	case keys["attack"] == "" && keys["by"] == "":
@@ -124,7 +124,7 @@ func chosen(c *call.Call) ([]record.Change, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, refusal.Nothing(text.New("nothing like that is in force on ", c.Account.Name))
+		return nil, refusal.Nothing("nothing like that is in force on ", c.Account.Name)
 	}
 	return chosen, nil
 }
@@ -190,7 +190,7 @@ func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Ch
 		people := text.Enumerate(who, len(who), func(a record.Actor) text.Text {
 			return text.Newf("%v (`%v`)", text.Field(a.Name), text.Field(a.ID))
 		})
-		return nil, refusal.Usage(text.New(refusal.Typed(by), " fits several people: ", people))
+		return nil, refusal.Usage(refusal.Typed(by), " fits several people: ", people)
 	}
 	return made, nil
 }

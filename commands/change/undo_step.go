@@ -77,8 +77,8 @@ func (u *undoing) undoRemoval(e apiclient.IPRule) {
 	}
 }
 
-// entriesLeft are the entries that stand of the one that a step made, as wafbot left them: of several sources some may
-// have been taken off since. If there are none, or others changed one, it says what became of it.
+// entriesLeft are the entries that are left of the one that a step made. Some of its sources may have been removed since.
+// If none is left, or others changed one, it says what happened.
 func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s record.Step) (left []apiclient.IPRule, changed text.Text) {
 	for _, e := range entries {
 		switch {
@@ -136,9 +136,9 @@ func (u *undoing) neverDenied(e apiclient.IPRule) bool {
 	return false
 }
 
-// noteCovering names the other entries of a list that go on holding for the sources of one that is taken off: those
-// that cover its addresses, and those for a country from which the attack that it was made for says that they come. Who
-// is in a data center or behind a proxy only the service knows.
+// noteCovering names the other entries that still hold for the sources of a removed one: those that cover its addresses,
+// and those for a country that the attack's sources come from. Only the service knows who is in a data center or behind
+// a proxy.
 func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule) bool) {
 	country := ""
 	if slices.ContainsFunc(u.entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindCountry && !gone(e) }) {

@@ -85,7 +85,7 @@ func Line(s config.Source) text.Text {
 	if more := len(s.Ranges) - maxRanges; more > 0 {
 		line.Addf(" and %v", text.Count(more, "more range"))
 	}
-	line.Addf("%v*%v*%v%v", text.Cell(" "), text.Field(s.Name), text.Cell(", "), HowDenied(s.Deny))
+	line.Addf("| |*%v*|, |%v", text.Field(s.Name), HowDenied(s.Deny))
 	if !s.Cards {
 		line.Addf(", no cards")
 	}

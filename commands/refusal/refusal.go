@@ -129,7 +129,7 @@ func WithOutcome(err error) error {
 func Guarded(parts ...any) error { return &Refusal{Kind: ErrGuarded, Text: text.New(parts...)} }
 
 // Denied refuses what the person may not do.
-func Denied(t text.Text) error { return &Refusal{Kind: ErrDenied, Text: t} }
+func Denied(parts ...any) error { return &Refusal{Kind: ErrDenied, Text: text.New(parts...)} }
 
 // Nothing refuses what holds already, or what there is nothing to do about.
 func Nothing(parts ...any) error { return &Refusal{Kind: ErrNothing, Text: text.New(parts...)} }

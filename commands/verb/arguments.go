@@ -11,9 +11,11 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 )
 
-// arguments are how arguments are read and filled in, by their names. Where those of one command differ, the name
-// stands behind that of the command.
-func arguments() map[string]call.Arg {
+// arguments say how an argument is read and filled in, by its name. The name of a command before it means that command
+// alone.
+var arguments = allArguments()
+
+func allArguments() map[string]call.Arg {
 	attack := call.Arg{
 		Help: "the attack's id, as on its card", Options: form.OngoingAttacks, Needs: call.Needs{Stored: true},
 	}

@@ -43,7 +43,6 @@ func readConditions(c *call.Call) (res call.Result, err error) {
 		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
 	}
 	return listing(c, counted(c, len(rows), "set", " of conditions"), []string{"ID", "FOR", "RULES"}, rows, func(row conditionRow) text.Text {
-		return text.Newf("`%v`%v%v%v%v",
-			row.ID, text.Cell(" "), words.Scope(c.Account, row.Conditions), text.Cell(": "), text.Count(row.Rules, "rule"))
+		return text.Newf("`%v`| |%v|: |%v", row.ID, words.Scope(c.Account, row.Conditions), text.Count(row.Rules, "rule"))
 	})
 }

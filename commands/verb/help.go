@@ -62,10 +62,10 @@ func helpAll() text.Lines {
 	reads, acts := text.Lines{text.Lead("To look")}, text.Lines{text.Lead("To act")}
 	for _, cmd := range All() {
 		line := text.Newf("`%v`: %v", cmd.Brief(), cmd.Summary)
-		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
-			reads = append(reads, line)
-		} else {
+		if cmd.CanChange() {
 			acts = append(acts, line)
+		} else {
+			reads = append(reads, line)
 		}
 	}
 	return slices.Concat(reads, acts)
@@ -92,8 +92,8 @@ func commandHelp(c *call.Command) text.Lines {
 
 // roles says which role reads, and which changes.
 func roles(c *call.Command) string {
-	switch changes := c.Plan != nil || c.Write != nil || c.Decide != nil; {
-	case !changes:
+	switch {
+	case !c.CanChange():
 		return c.Role.String() + " to read"
 	case c.Read != nil:
 		return c.Role.String() + " to read, " + max(c.Role, record.Responder).String() + " to change"

@@ -57,9 +57,8 @@ func readLists(c *call.Call) (res call.Result, err error) {
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, typed[0]) })
 	}
 	return listing(c, counted(c, len(entries), "entry", with), []string{"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"}, entries, func(e apiclient.IPRule) text.Text {
-		cell := text.Cell(" ")
-		return text.Newf("`%v`%v%v%v`%v`%v%v%v%v%v%v",
-			e.ID, cell, words.ListName(e.List), text.Cell(": "), words.Sources(e), cell, call.AppsText(c.Account, e.Apps), text.Cell(""), words.Until(e.Expires), text.Cell(""), words.Author(e))
+		return text.Newf("`%v`| |%v|: |`%v`| |%v||%v||%v",
+			e.ID, words.ListName(e.List), words.Sources(e), call.AppsText(c.Account, e.Apps), words.Until(e.Expires), words.Author(e))
 	})
 }
 

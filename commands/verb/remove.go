@@ -112,8 +112,8 @@ func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
 // ours reports whether a change that is stored made an entry.
 func ours(c *call.Call, e apiclient.IPRule) bool { return maker(c.Changes, e) >= 0 }
 
-// maker is the index of the change that made an entry; -1: none is stored. What an undo has put back, or what is left
-// of an entry after a source was taken off it, is whose it was before.
+// maker is the index of the change that made an entry; -1: none is stored. What an undo put back, or
+// what is left of an entry after a source was removed, keeps its maker.
 func maker(changes []record.Change, e apiclient.IPRule) int {
 	return slices.IndexFunc(changes, func(ch record.Change) bool {
 		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool {

@@ -16,8 +16,8 @@ import (
 // triageNeeds are the facts that onTriage needs.
 func triageNeeds(c *call.Call) call.Needs { return call.Needs{Triage: c.AttackID()} }
 
-// onTriage makes what alters the triage of the call's attack the Write of a command. What has an outcome of done is
-// saved.
+// onTriage is the Write of a command that alters the triage of the call's attack. It saves the triage if the outcome is
+// done.
 func onTriage(alter func(c *call.Call, t *record.Triage) (call.Result, error)) func(*call.Call) (call.Result, error) {
 	return func(c *call.Call) (call.Result, error) {
 		t, err := c.Facts.Triage.Get()

@@ -51,8 +51,8 @@ Example: undo by=@me since=30m`, call.Command{
 	})
 }
 
-// undoTyped takes undo all for what it means, which must be said of whom or what: nobody wants to open everything at
-// once.
+// undoTyped reads the word all as the flag. It refuses that unless the line says whose changes, or for which attack:
+// nobody wants to undo everything at once.
 func undoTyped(l record.Line) (record.Line, error) {
 	i := slices.IndexFunc(l.Words, func(word string) bool { return strings.EqualFold(word, change.FlagAll) })
 	if i >= 0 {

@@ -39,15 +39,14 @@ func All() (all []*call.Command) {
 }
 
 // command is the command that a text describes: its names and its least role, what it does, and a line for each
-// argument and flag as Usage writes it. An argument's line goes on with the label of its field and with its help, where
-// these aren't those of arguments. A line that begins with two spaces continues the one before.
+// argument and flag as Usage writes it. The label of its field and its help follow, where they differ from those in
+// arguments. A line that begins with two spaces continues the one before.
 func command(about string, c call.Command) *call.Command {
 	lines := strings.Split(strings.ReplaceAll(about, "\n  ", " "), "\n")
 	names, role, _ := strings.Cut(lines[0], ": ")
 	words := strings.Fields(names)
 	c.Name, c.Aliases, c.Summary = words[0], words[1:], lines[1]
 	c.Role, _ = record.ParseRole(role)
-	known := arguments()
 	for _, line := range lines[2:] {
 		written, help, _ := strings.Cut(line, ": ")
 		usage, label, _ := strings.Cut(written, " ")
@@ -60,9 +59,9 @@ func command(about string, c call.Command) *call.Command {
 		case written == "Example":
 			c.Example = help
 		default:
-			arg, own := known[c.Name+" "+name]
+			arg, own := arguments[c.Name+" "+name]
 			if !own {
-				arg = known[name]
+				arg = arguments[name]
 			}
 			arg.Name, arg.Object, arg.Required = name, !isKey, !strings.HasPrefix(usage, "[")
 			arg.Many = strings.Contains(usage, "…") && !arg.Rest

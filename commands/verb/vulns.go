@@ -82,8 +82,8 @@ func bySeverity(x, y apiclient.Vulnerability) int {
 
 func vulnLine(v apiclient.Vulnerability) text.Text {
 	status := map[string]string{"": "state unknown", "falsepositive": "false positive"}[v.Status]
-	line := text.Newf("`%v`%v*%v*%v%v%v%v",
-		text.Field(v.ID), text.Cell(" "), words.Severity(v.Threat), text.Cell(" "), cmp.Or(text.Sanitize(v.Title, text.MaxPath), words.TypeName(text.Field(v.Type))), text.Cell(", "), cmp.Or(status, text.Field(v.Status)))
+	line := text.Newf("`%v`| |*%v*| |%v|, |%v",
+		text.Field(v.ID), words.Severity(v.Threat), cmp.Or(text.Sanitize(v.Title, text.MaxPath), words.TypeName(text.Field(v.Type))), cmp.Or(status, text.Field(v.Status)))
 	if v.Incidents.Known {
 		line.Add(text.Cell(", "), words.Figure(v.Incidents, "incident"))
 	} else {
@@ -92,8 +92,8 @@ func vulnLine(v apiclient.Vulnerability) text.Text {
 	if v.Domain == "" && v.Path == "" {
 		return line
 	}
-	return text.Newf("%v%v`%v`",
-		line, text.Cell(": "), words.Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path}))
+	return text.Newf("%v|: |`%v`",
+		line, words.Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path}))
 }
 
 // incidentsBack is how far back an issue's incidents are listed.

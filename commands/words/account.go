@@ -93,7 +93,7 @@ func Alike(accounts []string, of func(account string) string) (all []Said) {
 	return all
 }
 
-// Each says something of accounts: once where it is the same of all, else each with the accounts of which it is said.
+// Each says something about accounts: once if it is the same for all, else each with its accounts.
 func Each(accounts []string, of func(account string) string) text.Text {
 	var lines text.Lines
 	all := Alike(accounts, of)

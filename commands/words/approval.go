@@ -67,7 +67,7 @@ func because(words string) text.Text {
 	return text.New(": ", text.Sanitize(words, MaxNote))
 }
 
-// approvalOutcome is what came of carrying it out.
+// approvalOutcome is the outcome of carrying it out.
 func approvalOutcome(r record.ApprovalRequest) text.Text {
 	switch r.Outcome {
 	case "":

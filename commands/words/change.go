@@ -75,7 +75,7 @@ func Change(ch record.Change, seen text.Text) text.Text {
 	return text.New(line...)
 }
 
-// InForce are those of the changes that are in force and were made for an attack.
+// InForce are the active changes that were made for an attack.
 func InForce(changes []record.Change, attack string, now time.Time) (standing []record.Change) {
 	for _, ch := range changes {
 		if ch.AttackID == attack && ch.Parent() == "" && ch.InForce(now) {
@@ -98,7 +98,7 @@ func Sentence(ch record.Change, seen text.Text) text.Text {
 	return text.New(sentence(ch, seen)...)
 }
 
-// sentence is the parts of that line: a card has many of them, of which each is copied once.
+// sentence is the parts of that line. A card has many of them, so each is copied only once.
 func sentence(ch record.Change, seen text.Text) []any {
 	line := span(ch)
 	switch ch.State {

@@ -44,7 +44,7 @@ type Headline struct {
 // urgent are the states by what a person should see first.
 var urgent = []State{NotBlocked, Unknown, PartlyBlocked, Quiet, Mitigated, Blocked, Ended, Test, FalsePositive}
 
-// UrgentFirst orders what goes on: what isn't known to be stopped by its severity, then the rest likewise.
+// UrgentFirst orders ongoing attacks: first those not known to be stopped, then the rest, each by severity.
 func UrgentFirst(x, y Headline) int {
 	stopped := func(h Headline) int { return max(0, slices.Index(urgent, h.State)-slices.Index(urgent, PartlyBlocked)) }
 	return cmp.Or(stopped(x)-stopped(y), slices.Index(record.Severities(), x.Severity)-slices.Index(record.Severities(), y.Severity), slices.Index(urgent, x.State)-slices.Index(urgent, y.State))
@@ -61,7 +61,7 @@ func (h Headline) Words() string {
 	return strings.ToUpper(strings.ReplaceAll(string(h.State), "_", " "))
 }
 
-// AttackRow is an attack that goes on as a row of a list, without what its attacker wrote; card leads to its card.
+// AttackRow is an ongoing attack as a row of a list, without what its attacker wrote. card links to its card.
 func AttackRow(s call.Situation, h Headline, card text.Text) text.Text {
 	a, kind := s.Attack, " attack"
 	if h.Incident {
@@ -71,8 +71,8 @@ func AttackRow(s call.Situation, h Headline, card text.Text) text.Text {
 		card, h.Words(), h.Severity, kind, TypeName(text.Field(a.Type)), s.Account.AppName(a.App), Figure(a.Hits, "hit"), Ago(a.Last, s.Now))
 }
 
-// StormHeadline is the headline of a storm: what gets through now decides, as far as it is known. A mitigation proves nothing
-// about all of its attacks, so a storm of which nothing gets through any more is quiet, and never mitigated.
+// StormHeadline is the headline of a storm. What gets through now decides, as far as it is known. A mitigation proves
+// nothing about all of its attacks, so a storm that no longer gets through is quiet, never mitigated.
 func StormHeadline(f call.Situation) Headline {
 	s := *f.Storm
 	h := Headline{Severity: cmp.Or(s.Severity, record.SeverityOf(f.Attack))}

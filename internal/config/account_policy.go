@@ -69,8 +69,8 @@ func (c *Config) checkOverride(key string, a Approval) {
 	}
 }
 
-// checkDurations keeps every duration within the longest one, likewise. Otherwise a command without for= would be
-// refused.
+// checkDurations keeps every duration within the longest one: otherwise a command without for= would be refused. What
+// holds for all accounts isn't reported again for one of them.
 func (c *Config) checkDurations(key string, p Policy) {
 	o, longest := c.origins, key+".longest_duration"
 	for _, l := range (leaf{key: key + ".durations", value: reflect.ValueOf(p.Durations)}).leaves() {

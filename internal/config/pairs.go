@@ -26,8 +26,8 @@ func (o *origins) full() bool { return o.nodes > maxNodes }
 // pair is a key of a mapping and its value.
 type pair struct{ key, value *yaml.Node }
 
-// pairs are those of a mapping, then those that << merges into it, of which the first with a key counts. It reports keys
-// that are no plain word or come twice. Within are the mappings that it is being merged into: none may merge itself.
+// pairs are a mapping's pairs, then those that << merges into it; the first pair with a key counts. It reports keys that
+// are no plain word or come twice. within are the mappings that it is being merged into: none may merge itself.
 func (d *decoder) pairs(n *yaml.Node, key string, within ...*yaml.Node) (all []pair) {
 	within = append(within, n)
 	seen := map[string]int{}

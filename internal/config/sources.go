@@ -77,7 +77,7 @@ func (f *SourceFiles) Broken() map[string]string {
 	return wrong
 }
 
-// read reads a source's file again if it changed. Of one that can't be read it keeps the ranges, and logs the error
+// read reads a source's file again if it changed. If the file can't be read, it keeps the ranges and logs the error
 // once. The caller holds mu.
 func (f *SourceFiles) read(s *sourceFile) {
 	before := s.Source

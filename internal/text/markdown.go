@@ -23,7 +23,7 @@ func (t Text) Markdown(zone *time.Location) string {
 	for _, s := range t {
 		switch s.Kind {
 		case KindTime, KindClock, KindAgo:
-			w.put(s.Time.In(zone).Format(stampFormat))
+			w.WriteString(s.Time.In(zone).Format(stampFormat))
 		case KindCode, KindUser, KindChannel:
 			w.code(s.Text)
 		case KindBold:
@@ -32,20 +32,10 @@ func (t Text) Markdown(zone *time.Location) string {
 			w.words(Sanitize(s.Text, maxPiece))
 		}
 	}
-	return strings.TrimSpace(w.out.String())
+	return strings.TrimSpace(w.String())
 }
 
-type markdownWriter struct {
-	out  strings.Builder
-	last byte // what was written last; 0: nothing yet
-}
-
-func (w *markdownWriter) put(markdown string) {
-	if markdown != "" {
-		w.out.WriteString(markdown)
-		w.last = markdown[len(markdown)-1]
-	}
-}
+type markdownWriter struct{ strings.Builder }
 
 // code writes a piece as code. Two of them side by side would be one that begins and ends elsewhere.
 func (w *markdownWriter) code(s string) {
@@ -53,10 +43,10 @@ func (w *markdownWriter) code(s string) {
 	if s == "" {
 		return
 	}
-	if w.last == '`' {
-		w.put(" ")
+	if strings.HasSuffix(w.String(), "`") {
+		w.WriteString(" ")
 	}
-	w.put("`" + s + "`")
+	w.WriteString("`" + s + "`")
 }
 
 func (w *markdownWriter) bold(s string) {
@@ -66,11 +56,11 @@ func (w *markdownWriter) bold(s string) {
 		return
 	}
 	w.part(s)
-	if s == "" || w.last == '*' {
-		w.put(s)
+	if s == "" || strings.HasSuffix(w.String(), "*") {
+		w.WriteString(s)
 		return
 	}
-	w.put("**" + s + "**")
+	w.WriteString("**" + s + "**")
 }
 
 // joins is what a reader would take for a name or an address, where two pieces meet.
@@ -78,10 +68,10 @@ var joins = regexp.MustCompile(`(?i)([:.]\pL|:/|www\.)$`)
 
 // part keeps text off what stands before it where the two could be read together as a name or an address.
 func (w *markdownWriter) part(s string) {
-	before := strings.TrimRight(w.out.String(), "*")
+	before := strings.TrimRight(w.String(), "*")
 	_, first := utf8.DecodeRuneInString(s)
 	if joins.MatchString(before[max(0, len(before)-3):] + s[:first]) {
-		w.put(" ")
+		w.WriteString(" ")
 	}
 }
 
@@ -92,9 +82,9 @@ func (w *markdownWriter) words(s string) {
 		if text := strings.Join(asCode, " "); text != "" {
 			inner := strings.TrimLeft(text, "(\"'")
 			core := strings.TrimRight(inner, ",.;:!?)\"'")
-			w.put(text[:len(text)-len(inner)])
+			w.WriteString(text[:len(text)-len(inner)])
 			w.code(core)
-			w.put(inner[len(core):])
+			w.WriteString(inner[len(core):])
 		}
 		asCode = nil
 	}
@@ -106,9 +96,9 @@ func (w *markdownWriter) words(s string) {
 		return r
 	}, s)
 	for i, word := range strings.Split(s, " ") {
-		begins := strings.TrimSpace(w.out.String()) == "" && beginsBlock.MatchString(word)
+		begins := strings.TrimSpace(w.String()) == "" && beginsBlock.MatchString(word)
 		if i > 0 && len(asCode) == 0 {
-			w.put(" ")
+			w.WriteString(" ")
 		}
 		if begins || readsMore(word) {
 			asCode = append(asCode, word)
@@ -116,9 +106,9 @@ func (w *markdownWriter) words(s string) {
 		}
 		if len(asCode) > 0 {
 			flush()
-			w.put(" ")
+			w.WriteString(" ")
 		}
-		w.put(word)
+		w.WriteString(word)
 	}
 	flush()
 }

@@ -100,14 +100,16 @@ func Newf(s Sentence, values ...any) Text {
 		default:
 			about, after, _ := strings.Cut(rest[1:], rest[:1])
 			n := strings.Count(about, "%v")
-			var shown any = Bold(fmt.Sprintf(about, values[:n]...))
+			shown := fmt.Sprintf(about, values[:n]...)
 			switch rest[0] {
+			case '*':
+				t = t.with(Bold(shown))
 			case '`':
-				shown = Code(shown.(Bold))
+				t = t.with(Code(shown))
 			case '|':
-				shown = Cell(shown.(Bold))
+				t = t.with(Cell(shown))
 			}
-			t, values, rest = t.with(shown), values[n:], after
+			values, rest = values[n:], after
 		}
 	}
 	return t
@@ -158,7 +160,7 @@ func (t Text) with(part any) Text {
 }
 
 // Lead is a line that begins in bold with what it is about.
-func Lead(about string, parts ...any) Text { return append(New(Bold(about)), New(parts...)...) }
+func Lead(about string, parts ...any) Text { return New(Bold(about), New(parts...)) }
 
 // Add adds parts to the line.
 func (t *Text) Add(parts ...any) { *t = New(*t, New(parts...)) }

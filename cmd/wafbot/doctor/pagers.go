@@ -25,8 +25,8 @@ func (c checkup) pagers(ctx context.Context) findings {
 	return together(ctx, checks...)
 }
 
-// answers asks whether something answers at an address. Nothing is sent there but the question, and of the address no
-// query: some have their key there.
+// answers asks whether something answers at an address. It sends a bare HEAD request, without the address's query: some
+// pagers have their key there.
 func (c checkup) answers(ctx context.Context, address apiclient.Secret, key string) Finding {
 	host := hostOf(address.Reveal())
 	bare, _, _ := strings.Cut(address.Reveal(), "?")
@@ -36,8 +36,7 @@ func (c checkup) answers(ctx context.Context, address apiclient.Secret, key stri
 	if err != nil {
 		return wrong("it has no web address", "check "+key)
 	}
-	client := apiclient.NewHTTP()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client := apiclient.WithoutRedirects(nil)
 	defer client.CloseIdleConnections()
 	res, err := client.Do(req)
 	if err != nil {
