@@ -25,8 +25,8 @@ type Config struct {
 	HTTP      *http.Client // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it sets
 	Tries     int          // how often one request is sent at most; 0: 4
 	Log       *slog.Logger // each call, as detail; nil: discarded
-	// Note gets the service's time, in whole seconds, from each answer that is neither a refusal nor a fault; asked is when
-	// the request was sent. nil: not called.
+	// Note gets the service's time, in whole seconds, from each answer that is neither a refusal nor a fault; asked is
+	// when the request was sent. nil: not called.
 	Note  func(asked, at time.Time) `json:"-"`
 	Pause time.Duration             // before the first repeat, doubling to 30 times as long; while rules are locked 5 times; 0: 1 s
 }
@@ -61,9 +61,11 @@ func New(cfg Config) (*Client, error) {
 		return nil, errors.New("client id, tries and pause must not be negative")
 	}
 	c := &Client{
-		base: base, token: token, http: WithoutRedirects(cfg.HTTP), tries: cmp.Or(cfg.Tries, 4), step: cmp.Or(cfg.Pause, time.Second),
-		note: cfg.Note, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), seed: maphash.MakeSeed(), clientID: make(chan int, 1),
-		asks: cfg.ClientID == 0,
+		base: base, token: token, http: WithoutRedirects(cfg.HTTP), tries: cmp.Or(cfg.Tries, 4),
+		step: cmp.Or(cfg.Pause, time.Second),
+		note: cfg.Note, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), seed: maphash.MakeSeed(),
+		clientID: make(chan int, 1),
+		asks:     cfg.ClientID == 0,
 	}
 	c.clientID <- cfg.ClientID
 	return c, nil
@@ -90,8 +92,8 @@ func baseURL(address string) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// WithoutRedirects copies an HTTP client, or makes one, that follows no redirect: Go passes a token's header, and with 307
-// a whole form, on to whatever host a redirect names.
+// WithoutRedirects copies an HTTP client, or makes one, that follows no redirect: Go passes a token's header, and with
+// 307 a whole form, on to whatever host a redirect names.
 func WithoutRedirects(given *http.Client) *http.Client {
 	if given == nil {
 		given = NewHTTP()

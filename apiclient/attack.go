@@ -173,7 +173,8 @@ type AttackFilter struct {
 	From          time.Time // which hit of a record it looks at is not documented
 	IncidentsOnly bool
 	PageSize      int // records asked for at once; 0: 100
-	// Known reports whether the caller has the record whose bytes have that sum. Such a record isn't read again. nil: none.
+	// Known reports whether the caller has the record whose bytes have that sum. Such a record isn't read again. nil:
+	// none.
 	Known func(sum uint64) bool `json:"-"`
 }
 

@@ -28,7 +28,8 @@ func TestWhichAnswersTellTheTime(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		var clock noted
-		c, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: "secret", ClientID: 5, HTTP: server.Client(), Tries: 1, Note: clock.Note})
+		c, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: "secret", ClientID: 5, HTTP: server.Client(),
+			Tries: 1, Note: clock.Note})
 		require.NoError(t, err)
 		for _, err = range c.ConditionSets(t.Context()) {
 			require.Error(t, err)

@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// parts are the members of a JSON object with their names, or the items of a list. The value must be valid JSON. They are
-// slices of it, and aren't decoded: the caller may know a record by its bytes.
+// parts are the members of a JSON object with their names, or the items of a list. The value must be valid JSON. They
+// are slices of it, and aren't decoded: the caller may know a record by its bytes.
 func parts(value json.RawMessage) iter.Seq2[[]byte, json.RawMessage] {
 	return func(yield func([]byte, json.RawMessage) bool) {
 		name, from, depth := []byte(nil), 0, 0

@@ -27,7 +27,8 @@ import (
 // examples is where the service's documented calls are, a file each. A new one needs no code.
 const examples = "testdata/service"
 
-// example is a documented call: the client must send its requests and read its answers, and the emulated service must take the requests and give the answers.
+// example is a documented call: the client must send its requests and read its answers, and the emulated service must
+// take the requests and give the answers.
 type example struct {
 	Source    string                     `json:"source"` // where it is documented
 	Call      map[string]json.RawMessage `json:"call"`   // the client's method and its arguments; none: only the emulated service is tried

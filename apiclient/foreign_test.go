@@ -10,7 +10,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// What the service answers of another client is no fact of the account's. A record that names none is the account's own.
+// What the service answers of another client is no fact of the account's. A record that names none is the account's
+// own.
 func TestARecordOfAnotherClient(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

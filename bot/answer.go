@@ -46,7 +46,8 @@ func (a *answers) resultMessage(req request, res call.Result, err error) card.Me
 	}
 	words, fault := call.ForPeople(req.Invocation, err)
 	if fault {
-		a.Log.ErrorContext(req.within(context.Background()), "carry out request", "user", req.Actor.ID, "line", text.Cut(req.Line.String(), maxLogged), "err", err)
+		a.Log.ErrorContext(req.within(context.Background()), "carry out request", "user", req.Actor.ID, "line",
+			text.Cut(req.Line.String(), maxLogged), "err", err)
 	}
 	return say(words)
 }
@@ -69,9 +70,9 @@ func (a *answers) answer(ctx, more context.Context, req request, msg card.Messag
 	}
 }
 
-// send shows the answer in the view that the request was made in, which may be closed. Else it uses the request's response URL. If there is none, or it has
-// expired, it sends an ephemeral message. A click in a Home tab has neither: the tab is redrawn with the answer on top. again reports a transient failure, and wait
-// how long Slack asks to wait.
+// send shows the answer in the view that the request was made in, which may be closed. Else it uses the request's
+// response URL. If there is none, or it has expired, it sends an ephemeral message. A click in a Home tab has neither:
+// the tab is redrawn with the answer on top. again reports a transient failure, and wait how long Slack asks to wait.
 func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait time.Duration, again bool) {
 	err := errNoAddress
 	if req.View != "" {
@@ -93,7 +94,8 @@ func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait
 		})
 	}
 	if err != nil && req.Channel != "" && req.Actor.ID != "" {
-		err = a.Slack.Ephemeral(ctx, slackconn.Place{Channel: req.Channel, Thread: req.Thread}, req.Actor.ID, msg.Options()...)
+		err = a.Slack.Ephemeral(ctx, slackconn.Place{Channel: req.Channel, Thread: req.Thread}, req.Actor.ID,
+			msg.Options()...)
 	}
 	if err == nil {
 		return 0, false
@@ -120,7 +122,8 @@ func (a *answers) answerView(ctx context.Context, req request, msg card.Message)
 	return err
 }
 
-// publishHome draws the Home tab of who asks (views.publish), with an answer on top, when there is room. The role is checked as for a typed status.
+// publishHome draws the Home tab of who asks (views.publish), with an answer on top, when there is room. The role is
+// checked as for a typed status.
 func (a *answers) publishHome(ctx context.Context, req request, answer []slack.Block) error {
 	select {
 	case a.draws <- struct{}{}:

@@ -20,8 +20,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Verbs knows what a line is before it is run; *commands.Runner is one. An interface because tests need lines that change
-// something without all that a Runner needs.
+// Verbs knows what a line is before it is run; *commands.Runner is one. An interface because tests need lines that
+// change something without all that a Runner needs.
 type Verbs interface {
 	Changes(l record.Line) bool
 	Missing(l record.Line, attack string) bool
@@ -58,8 +58,8 @@ type Inbox interface {
 	Work(ctx context.Context, handle func(Piece)) error
 }
 
-// Piece is work that was handed over; *store.Piece is one. An interface because tests need one that another replica takes
-// meanwhile.
+// Piece is work that was handed over; *store.Piece is one. An interface because tests need one that another replica
+// takes meanwhile.
 type Piece interface {
 	Work() []byte
 	// Mine reports whether it is still this replica's.
@@ -70,7 +70,8 @@ type Piece interface {
 	Done(ctx context.Context) error
 }
 
-// Notifier posts and redraws; *notify.Notifier is one. An interface because a test of what comes in needs none that works.
+// Notifier posts and redraws; *notify.Notifier is one. An interface because a test of what comes in needs none that
+// works.
 type Notifier interface {
 	// Owns reports whether this replica owns an account.
 	Owns(account string) bool

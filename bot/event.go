@@ -104,7 +104,8 @@ func (in *ingress) message(ctx context.Context, d delivery, m message, self stri
 		in.take(ctx, in.asked(ctx, d, m), line)
 	case m.Type == "app_mention":
 		// "Don't @wafbot deny that yet" is no command.
-		in.reply(in.asked(ctx, d, m), say("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
+		in.reply(in.asked(ctx, d, m), say("Did you want something of me? Then begin the message with my name, as ",
+			text.Code("@wafbot status"), ". Nothing was done"))
 	}
 }
 

@@ -112,7 +112,8 @@ func (s *stalling) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Bodies with forged signatures hold 32 MiB at most, beside the first 16 kB of each: more are refused. What Slack usually sends gets through meanwhile.
+// Bodies with forged signatures hold 32 MiB at most, beside the first 16 kB of each: more are refused. What Slack
+// usually sends gets through meanwhile.
 func TestForgedBodiesHoldABoundedRoom(t *testing.T) {
 	t.Parallel()
 	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
@@ -407,7 +408,8 @@ func TestWhoIsDroppedIsToldOnce(t *testing.T) {
 	})
 }
 
-// What Slack sends without a place for an answer takes no time: an answer to it was tried for 90 s, and 32 of them held up everybody's lines.
+// What Slack sends without a place for an answer takes no time: an answer to it was tried for 90 s, and 32 of them held
+// up everybody's lines.
 func TestWithoutAnAddressNothingIsRetried(t *testing.T) {
 	t.Parallel()
 	official := []url.Values{

@@ -6,8 +6,9 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 )
 
-// foreign reports whether a delivery is of another Slack app than the one whose bot token wafbot has. That happens where its signing secret or app token is
-// of another app: then wafbot can't know what else it doesn't see. While the token's app isn't known no delivery is.
+// foreign reports whether a delivery is of another Slack app than the one whose bot token wafbot has. That happens
+// where its signing secret or app token is of another app: then wafbot can't know what else it doesn't see. While the
+// token's app isn't known no delivery is.
 func (in *ingress) foreign(ctx context.Context, app string) bool {
 	ours := in.Slack.App()
 	if ours == "" || app == "" || app == ours {

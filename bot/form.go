@@ -40,7 +40,8 @@ func (in *ingress) openForm(req request, text string) {
 // drawing makes the view of a line.
 type drawing func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)
 
-// showView shows a loading view at once, because the trigger expires in three seconds, and then the view. Who is surely refused what needs is answered without one.
+// showView shows a loading view at once, because the trigger expires in three seconds, and then the view. Who is surely
+// refused what needs is answered without one.
 func (in *ingress) showView(req request, words string, needs func(line record.Line) record.Line, draw drawing) {
 	line, err := grammar.Parse(words)
 	in.once(req, func(ctx context.Context) *reply {
@@ -94,7 +95,8 @@ func (in *ingress) updateView(ctx context.Context, id string, v slack.ModalViewR
 	}
 }
 
-// openLoading opens a loading view (views.open). If it can't be opened there is no id, and unless the same click was delivered twice, what to answer.
+// openLoading opens a loading view (views.open). If it can't be opened there is no id, and unless the same click was
+// delivered twice, what to answer.
 func (in *ingress) openLoading(ctx context.Context, req request, words string) (id string, failed *reply) {
 	v, err := card.LoadingView(req.meta())
 	if err == nil {
@@ -106,10 +108,12 @@ func (in *ingress) openLoading(ctx context.Context, req request, words string) (
 		return "", nil
 	}
 	in.Log.WarnContext(ctx, "open view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
-	return "", &reply{req, say("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}
+	return "", &reply{req, say("The form could not be opened in time. Click or type it again; without a form it is ",
+		text.Code(words))}
 }
 
-// askInView asks the question before a change in a view (views.open), if the click's trigger is still valid. It reports whether it is shown.
+// askInView asks the question before a change in a view (views.open), if the click's trigger is still valid. It reports
+// whether it is shown.
 func (in *ingress) askInView(ctx context.Context, req request, r *refusal.Refusal) bool {
 	if req.Trigger == "" || req.View != "" || in.Clocks.Now().Sub(req.At) > triggerGood {
 		return false

@@ -205,7 +205,8 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 // request is where a click came from. In a shared channel the user's team may differ from the message's workspace.
 func (p payload) request(d delivery) request {
 	req := d.request(p.Type, p.Trigger, record.Actor{
-		ID: p.User.ID, Team: cmp.Or(p.User.TeamID, p.Team.ID), Name: cmp.Or(p.User.Username, p.User.Name), Via: record.ViaButton,
+		ID: p.User.ID, Team: cmp.Or(p.User.TeamID, p.Team.ID), Name: cmp.Or(p.User.Username, p.User.Name),
+		Via: record.ViaButton,
 	})
 	at := p.Container
 	req.Channel, req.MessageTS, req.Thread = cmp.Or(p.Channel.ID, at.ChannelID), at.MessageTS, at.ThreadTS
@@ -219,6 +220,7 @@ func (p payload) request(d delivery) request {
 // unknown answers a button that this version doesn't know: old messages keep their buttons.
 func (in *ingress) unknown(req request, action string) {
 	in.log.warn(req.within(context.Background()), "unknown action", "action", action, "user", req.Actor.ID)
-	in.reply(req, say("This message is out of date: its button does nothing any more. ", text.Code(in.Command+" status"), " shows what is going on, ",
+	in.reply(req, say("This message is out of date: its button does nothing any more. ", text.Code(in.Command+" status"),
+		" shows what is going on, ",
 		text.Code(in.Command+" help"), " what can be typed"))
 }

@@ -47,7 +47,8 @@ func readsAttack(line record.Line) record.Line {
 }
 
 // permitted is what else can be done about an attack, as far as who asks may do it, and in words what is left out.
-func (in *ingress) permitted(ctx context.Context, req request, s call.Situation) (groups []advice.Group, left text.Text) {
+func (in *ingress) permitted(ctx context.Context, req request, s call.Situation) (groups []advice.Group,
+	left text.Text) {
 	groups = advice.More(s)
 	var lines []record.Line
 	for _, g := range groups {

@@ -26,8 +26,8 @@ type delivery struct {
 	at    time.Time
 }
 
-// request is what somebody asks for by it. It is named by its trigger, too, which it has over either way in: Slack makes
-// one for each command and each click.
+// request is what somebody asks for by it. It is named by its trigger, too, which it has over either way in: Slack
+// makes one for each command and each click.
 func (d delivery) request(kind, trigger string, by record.Actor) request {
 	req := request{Trigger: trigger, names: d.names, Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: by}}
 	if trigger != "" {
@@ -65,7 +65,8 @@ const acceptTimeout = 2 * time.Second
 
 // meta is the private metadata of a view that the request opens.
 func (r request) meta() card.ViewMeta {
-	m := card.ViewMeta{Attack: r.Attack, Account: r.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
+	m := card.ViewMeta{Attack: r.Attack, Account: r.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL,
+		Home: r.Home}
 	if m.Thread == "" && !r.Ephemeral {
 		m.Thread = r.MessageTS
 	}
@@ -123,7 +124,8 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 	waiting, err := r.accept(ctx, req)
 	switch {
 	case err != nil:
-		r.Log.ErrorContext(ctx, "accept request", "user", req.Actor.ID, "line", text.Cut(req.Line.String(), maxLogged), "err", err)
+		r.Log.ErrorContext(ctx, "accept request", "user", req.Actor.ID, "line", text.Cut(req.Line.String(), maxLogged),
+			"err", err)
 		if slackconn.DialFailed(err) || refusal.TroubleOf(err).Answered {
 			return new(say(refusal.Away(err).Text))
 		}

@@ -250,7 +250,8 @@ func TestReadinessShowsSlackAsItIsNow(t *testing.T) {
 	require.Contains(t, w.Body.String(), `"slack":"can't be used: Slack has a fault of its own (internal_error)"`)
 }
 
-// With an app token Slack uses Socket Mode: that HTTP is open says nothing, unless Slack says that Socket Mode is off, or sent a request lately.
+// With an app token Slack uses Socket Mode: that HTTP is open says nothing, unless Slack says that Socket Mode is off,
+// or sent a request lately.
 func TestReadinessIsOfWhatSlackUses(t *testing.T) {
 	ready := func(b *Server) (int, string) {
 		w := httptest.NewRecorder()
@@ -303,6 +304,7 @@ func TestAPanicOfADeliveryIsAnswered(t *testing.T) {
 	body, err := json.Marshal(map[string]any{"type": "event_callback", "event": event})
 	require.NoError(t, err)
 	stamp := strconv.FormatInt(time.Now().Unix(), 10)
-	require.Equal(t, http.StatusInternalServerError, deliver(t, b, stamp, sign(signingSecret, stamp, string(body)), string(body)))
+	require.Equal(t, http.StatusInternalServerError,
+		deliver(t, b, stamp, sign(signingSecret, stamp, string(body)), string(body)))
 	require.Greater(t, delay.Panics(), before)
 }

@@ -78,7 +78,8 @@ func questionExpired(asked, now time.Time) bool {
 }
 
 // checkForm finds errors and warnings, as far as time allows.
-func (in *ingress) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
+func (in *ingress) checkForm(ctx context.Context, req request,
+	values map[string][]string) *slack.ViewSubmissionResponse {
 	drawing, cancel := context.WithTimeout(ctx, formWithin)
 	defer cancel()
 	filled, err := in.Runner.Form(drawing, req.Invocation)
@@ -117,7 +118,8 @@ func (in *ingress) checkForm(ctx context.Context, req request, values map[string
 }
 
 // fieldErrors shows an error at its field; one that is about no field, as that Redis is unreachable, above the form.
-func (in *ingress) fieldErrors(req request, filled call.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
+func (in *ingress) fieldErrors(req request, filled call.Form, values map[string][]string,
+	err error) *slack.ViewSubmissionResponse {
 	words, _ := call.ForPeople(req.Invocation, err)
 	about, is := errors.AsType[*refusal.Refusal](err)
 	switch {

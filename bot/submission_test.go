@@ -98,7 +98,8 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: changer{form: c.form}})
 				begun := time.Now()
-				answer := b.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
+				answer := b.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`),
+					delivery{names: []string{"d1"}, at: begun})
 				require.Contains(t, pushedText(t, answer), c.says)
 				require.Less(t, time.Since(begun), slackconn.AckWithin)
 				time.Sleep(5 * time.Second) // until it is checked
@@ -131,7 +132,8 @@ func TestDoItAnywayExpires(t *testing.T) {
 	}
 }
 
-// Where the machine's clock is the wrong one, what Slack dates is as old as it is: a mention isn't stale, and a question in a message is answered once.
+// Where the machine's clock is the wrong one, what Slack dates is as old as it is: a mention isn't stale, and a
+// question in a message is answered once.
 func TestWhatSlackDatesWhereTheMachineIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, off := range []time.Duration{-time.Hour, 0, time.Hour} {

@@ -210,7 +210,8 @@ func (w *worker) do(held context.Context, req request, p Piece) (call.Result, er
 	defer slow.Stop()
 	for {
 		res, err := w.Runner.Do(ctx, req.Invocation)
-		if !errors.Is(err, refusal.ErrAway) || errors.Is(err, store.ErrEmptied) || w.Clocks.Now().Sub(req.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
+		if !errors.Is(err, refusal.ErrAway) || errors.Is(err, store.ErrEmptied) || w.Clocks.Now().Sub(req.At) < doubtAfter ||
+			delay.Sleep(ctx, awayAgain) != nil {
 			return res, err
 		}
 	}
@@ -259,12 +260,14 @@ func (w *worker) markInProgress(ctx context.Context, req request) {
 // stored: an ephemeral answer is easily missed. A stored change has its own event.
 func (w *worker) failedInThread(ctx context.Context, req request, err error) {
 	thread := cmp.Or(req.Thread, req.MessageTS)
-	if !errors.Is(err, refusal.ErrService) || errors.Is(err, refusal.ErrReported) || thread == "" || req.Ephemeral || !w.Verbs.Changes(req.Line) {
+	if !errors.Is(err, refusal.ErrService) || errors.Is(err, refusal.ErrReported) || thread == "" || req.Ephemeral ||
+		!w.Verbs.Changes(req.Line) {
 		return
 	}
 	words, _ := call.ForPeople(req.Invocation, err)
 	msg := say(text.User(req.Actor.ID), " ", words)
-	if err := w.Notifier.Post(ctx, notify.Post{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.ID, Account: req.Line.Keys["account"], Message: msg}); err != nil {
+	if err := w.Notifier.Post(ctx, notify.Post{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.ID,
+		Account: req.Line.Keys["account"], Message: msg}); err != nil {
 		w.Log.ErrorContext(ctx, "reply in thread", "channel", req.Channel, "err", err)
 	}
 }

@@ -93,9 +93,9 @@ func (c *job) resumeAll(ctx context.Context, mine []record.Change, whole bool) (
 	return res, nil
 }
 
-// begun are the account's changes that this very delivery made before. After a crash it resumes them instead of planning
-// again. whole reports that there are no others: they were claimed together. For a line that undoes many, only a new
-// plan knows; it finds the begun ones by their ids.
+// begun are the account's changes that this very delivery made before. After a crash it resumes them instead of
+// planning again. whole reports that there are no others: they were claimed together. For a line that undoes many, only
+// a new plan knows; it finds the begun ones by their ids.
 func (c *job) begun(account string, changes []record.Change) (mine []record.Change, whole bool) {
 	for part := range max(c.Cmd.Parts, 1) {
 		id := record.ChangeID(account, c.ID, strconv.Itoa(part))

@@ -213,8 +213,10 @@ func deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Ste
 	double := *made.Rule
 	double.ID = made.ID
 	c.record(ctx, record.AuditEntry{
-		At: c.now(ch.Account), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
-		After: []string{words.Step(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
+		At: c.now(ch.Account), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID,
+		Attack: ch.AttackID,
+		After:  []string{words.Step(record.Step{Kind: record.DeleteRule, Rule: &double})},
+		Why:    "it was made twice: this one is undone, the other one stays",
 	})
 	return nil
 }

@@ -25,9 +25,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// RunDue checks an account's temporary changes whenever check says so. It prolongs denials whose source is still trying,
-// asks about a change that ends while its attack is ongoing, and ends what the service doesn't end by itself. Only one
-// replica at a time may run it. It returns when the context ends.
+// RunDue checks an account's temporary changes whenever check says so. It prolongs denials whose source is still
+// trying, asks about a change that ends while its attack is ongoing, and ends what the service doesn't end by itself.
+// Only one replica at a time may run it. It returns when the context ends.
 func (r *Runner) RunDue(ctx context.Context, account string, check <-chan struct{}) {
 	warned, d := false, &dueChecker{Runner: r, account: account}
 	defer d.running.Wait()
@@ -172,7 +172,8 @@ func (d *dueChecker) decide(ctx context.Context, ch record.Change, on decision) 
 
 // clockJob is what wafbot does by itself on an account.
 func (x *executor) clockJob(ctx context.Context, account string) *job {
-	c := &call.Call{Setup: x.Setup, Invocation: call.Invocation{Actor: clock, Within: cmp.Or(record.RequestOf(ctx), call.NewRequestID())}, Now: x.now(account)}
+	c := &call.Call{Setup: x.Setup, Invocation: call.Invocation{Actor: clock,
+		Within: cmp.Or(record.RequestOf(ctx), call.NewRequestID())}, Now: x.now(account)}
 	c.On(x.accounts[account])
 	return &job{executor: x, Call: c}
 }
@@ -180,7 +181,8 @@ func (x *executor) clockJob(ctx context.Context, account string) *job {
 // byClock does what a line asks for by wafbot itself. Each attempt is a request of its own: a failed one must not be
 // taken for the answer, also not by a replica that takes over within the second.
 func (r *Runner) byClock(ctx context.Context, account string, line record.Line) (call.Result, error) {
-	return r.Do(ctx, call.Invocation{ID: line.Name + " " + rand.Text(), At: r.Clocks.Now(), Actor: clock, Line: line.With("account", account)})
+	return r.Do(ctx, call.Invocation{ID: line.Name + " " + rand.Text(), At: r.Clocks.Now(), Actor: clock,
+		Line: line.With("account", account)})
 }
 
 // decideDue decides about a change that is due; act: end, prolong or verify it.
@@ -209,7 +211,8 @@ func (d *dueChecker) decideDue(ch record.Change, now time.Time) (l record.DueDec
 
 // ongoing reports whether what the change was made for goes on, as far as is known.
 func (d *dueChecker) ongoing(ch record.Change) bool {
-	return ch.AttackID != "" && d.GoesOn(ch.Account, ch.AttackID) || d.StillTrying(ch.Account, efficacy.DeniedAddresses(ch))
+	return ch.AttackID != "" && d.GoesOn(ch.Account, ch.AttackID) ||
+		d.StillTrying(ch.Account, efficacy.DeniedAddresses(ch))
 }
 
 // actByClock ends or prolongs a change, as a person would by a line. When that fails it says so and checks again later;
@@ -238,7 +241,8 @@ func (d *dueChecker) actByClock(ctx context.Context, ch record.Change, now time.
 		return ctx.Err()
 	}
 	if err != nil {
-		d.Log.ErrorContext(ctx, "end or extend change", "account", d.account, "change", ch.ID, "line", line.String(), "err", err)
+		d.Log.ErrorContext(ctx, "end or extend change", "account", d.account, "change", ch.ID, "line", line.String(),
+			"err", err)
 	}
 	return d.decide(ctx, ch, func(ch record.Change, _ []record.Change) record.DueDecision {
 		ended := d.now(d.account)
@@ -290,7 +294,8 @@ func (d *dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 		return err
 	}
 	for _, r := range doubles {
-		line := record.Line{Name: "delete-rule", Words: []string{fmt.Sprint(r.ID)}}.With("reason", "left over beside the mode that "+ch.ID+" set")
+		line := record.Line{Name: "delete-rule", Words: []string{fmt.Sprint(r.ID)}}.With("reason",
+			"left over beside the mode that "+ch.ID+" set")
 		if _, err := d.byClock(ctx, d.account, line); err != nil && ctx.Err() == nil {
 			d.Log.Error("delete a double of a mode rule", "account", d.account, "change", ch.ID, "rule", r.ID, "err", err)
 		}
@@ -374,7 +379,8 @@ func (d *dueChecker) settleRequest(ctx context.Context, c *job, q record.Approva
 		case !slices.ContainsFunc(c.Changes, of):
 			as, why = record.RequestClosed, "it could not be carried out in time"
 		case i >= 0:
-			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(c.Changes[i].Fault, "what came of it isn't known, see status")
+			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(c.Changes[i].Fault,
+				"what came of it isn't known, see status")
 			return saveRequest(ctx, c, nil, &q)
 		default:
 			q.Outcome = "done"

@@ -84,7 +84,8 @@ func TestExtendAPatch(t *testing.T) {
 		res, err := w.try(bob, "extend "+patched.ID+" for=20m")
 		require.NoError(t, err)
 		require.Contains(t, textOf(res), "done; the service need not know. "+patched.ID+", by Bob, until")
-		require.Contains(t, words.Change(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel's message says")
+		require.Contains(t, words.Change(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID,
+			"as the channel's message says")
 		w.does(bob, "extend "+switched.ID+" for=40m")
 		require.Equal(t, sent, w.changesSent())
 		require.Equal(t, patched.Until.Add(20*time.Minute), w.ledger.change(patched.ID).DueAt())

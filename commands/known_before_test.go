@@ -45,12 +45,15 @@ func TestShared(t *testing.T) {
 		require.Equal(t, shared, words.LikelyShared(n), n)
 	}
 	a, ip := apiclient.Attack{Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7")}}}, netip.MustParseAddr("203.0.113.7")
-	require.Equal(t, "also in 12 other attacks, on 3 applications in all", words.Elsewhere(record.SourceActivity{Attacks: 13, Apps: 3}, a, ip))
+	require.Equal(t, "also in 12 other attacks, on 3 applications in all",
+		words.Elsewhere(record.SourceActivity{Attacks: 13, Apps: 3}, a, ip))
 	require.Equal(t, "also in 1 other attack", words.Elsewhere(record.SourceActivity{Attacks: 2, Apps: 1}, a, ip))
 	require.Empty(t, words.Elsewhere(record.SourceActivity{Attacks: 1, Apps: 1}, a, ip))
-	require.Equal(t, "also in 2 other attacks", words.Elsewhere(record.SourceActivity{Attacks: 3}, a, ip), "the service didn't say where")
+	require.Equal(t, "also in 2 other attacks", words.Elsewhere(record.SourceActivity{Attacks: 3}, a, ip),
+		"the service didn't say where")
 	a.State = "falsepositive"
-	require.Equal(t, "also in 3 other attacks", words.Elsewhere(record.SourceActivity{Attacks: 3, Apps: 1}, a, ip), "which isn't counted itself")
+	require.Equal(t, "also in 3 other attacks", words.Elsewhere(record.SourceActivity{Attacks: 3, Apps: 1}, a, ip),
+		"which isn't counted itself")
 }
 
 // What is likely many people's is said on the card and in the dialog; the click isn't asked again. Who clicks on an

@@ -237,15 +237,17 @@ func (r *reading) fromService(n call.Needs) {
 	readService(r, "IP lists", &f.Entries.Fact, n.Entries, lagging(r, &f.Entries, listed(s.IPRules, list)))
 	readService(r, "rules", &f.Rules.Fact, n.Rules, lagging(r, &f.Rules, listed(s.Rules, max(n.Rules, 0))))
 	readService(r, "vulnerabilities", &f.Vulnerabilities.Fact, n.Vulnerabilities, listed(s.Vulnerabilities, active))
-	readService(r, "conditions", &f.Conditions.Fact, n.Conditions, func(ctx context.Context, _ string) ([]apiclient.ConditionSet, error) {
-		return apiclient.Collect(s.ConditionSets(ctx))
-	})
-	readService(r, "attacks by day", &f.AttackDays, n.AttackDays, func(ctx context.Context, _ string) (apiclient.AttackDays, error) {
-		if n.AttackDays.Brief {
-			ctx = r.brief
-		}
-		return s.AttackDays(ctx, n.AttackDays.Hours)
-	})
+	readService(r, "conditions", &f.Conditions.Fact, n.Conditions,
+		func(ctx context.Context, _ string) ([]apiclient.ConditionSet, error) {
+			return apiclient.Collect(s.ConditionSets(ctx))
+		})
+	readService(r, "attacks by day", &f.AttackDays, n.AttackDays,
+		func(ctx context.Context, _ string) (apiclient.AttackDays, error) {
+			if n.AttackDays.Brief {
+				ctx = r.brief
+			}
+			return s.AttackDays(ctx, n.AttackDays.Hours)
+		})
 }
 
 // fromStore reads what is stored of the account.
@@ -265,7 +267,8 @@ func (r *reading) fromStore(n call.Needs) {
 	read(r, "audit log", &f.Audit.Fact, n.Audit, with(n.Audit, s.Audit.Entries))
 	read(r, "permission loss", &f.PermissionLoss, n.PermissionLoss, s.Permissions.PermissionLoss)
 	read(r, "drill", &f.Drill, n.Drill, s.Drills.Drill)
-	read(r, "replicas", &f.Replicas, n.Replicas, func(ctx context.Context, _ string) (int, error) { return s.Drills.Serving(ctx) })
+	read(r, "replicas", &f.Replicas, n.Replicas,
+		func(ctx context.Context, _ string) (int, error) { return s.Drills.Serving(ctx) })
 }
 
 // ofAttack reads what is stored of one attack.
@@ -286,13 +289,15 @@ func (r *reading) fromHere(n call.Needs) {
 	read(r, "rights", &r.facts.Rights, n.Rights, func(ctx context.Context, account string) (call.Rights, error) {
 		return r.rights(ctx, n.Rights, []*config.Account{r.account})[account], nil
 	})
-	read(r, "card links", &r.facts.CardLinks, n.CardLinks, func(ctx context.Context, account string) (map[string]string, error) {
-		return r.CardLinks(ctx, account, n.CardLinks), nil
-	})
-	read(r, "health", &r.facts.Health, n.Health, func(_ context.Context, account string) (f call.Found[call.PollHealth], _ error) {
-		f.Value, f.Ok = r.Health(account)
-		return f, nil
-	})
+	read(r, "card links", &r.facts.CardLinks, n.CardLinks,
+		func(ctx context.Context, account string) (map[string]string, error) {
+			return r.CardLinks(ctx, account, n.CardLinks), nil
+		})
+	read(r, "health", &r.facts.Health, n.Health,
+		func(_ context.Context, account string) (f call.Found[call.PollHealth], _ error) {
+			f.Value, f.Ok = r.Health(account)
+			return f, nil
+		})
 }
 
 // changes are the account's, which aren't known as long as what Redis lost isn't rebuilt.

@@ -60,7 +60,8 @@ func TestHostileTextIsTextInMarkdown(t *testing.T) {
 			requireHarmless(t, got)
 		}
 	}
-	for _, pieces := range [][]any{{":", "/path"}, {"https:", "//x"}, {"www", ".x"}, {text.Bold("www"), ".", "x"}, {"a.", text.Bold("b")}} {
+	for _, pieces := range [][]any{{":", "/path"}, {"https:", "//x"}, {"www", ".x"}, {text.Bold("www"), ".", "x"},
+		{"a.", text.Bold("b")}} {
 		requireHarmless(t, text.New(pieces...).Markdown(time.UTC)) // side by side they would be more than each is
 	}
 }

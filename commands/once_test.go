@@ -87,7 +87,8 @@ func (k *ticking) ServiceNow(account string) time.Time {
 	return now
 }
 
-// What is read since some time is read once, although time passes; also where the service's first answer says that it is another time.
+// What is read since some time is read once, although time passes; also where the service's first answer says that it
+// is another time.
 func TestTimePassesWhileACallIsRead(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"status", "status account=acme", "handover to=@me --all", "deny 203.0.113.7 for=1h"} {

@@ -118,7 +118,8 @@ func refusedChanges(c *job) []record.RefusedChange {
 	}
 	var all []record.RefusedChange
 	for _, p := range plans {
-		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: c.newChange(c.now(c.Account.Name), "", p).Steps})
+		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does,
+			Steps: c.newChange(c.now(c.Account.Name), "", p).Steps})
 	}
 	return all
 }

@@ -185,7 +185,8 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 // overdue, each end once; or what it deleted is still there.
 func (c *job) dueEvents(l record.DueDecision) (events []record.Event) {
 	ch := l.Change
-	one := record.Event{Account: ch.Account, Channel: c.Account.Channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
+	one := record.Event{Account: ch.Account, Channel: c.Account.Channel, At: ch.Until,
+		Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
 	if l.Asks {
 		one.ID, one.Kind = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), record.MitigationEnding
 		events = append(events, one)

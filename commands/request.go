@@ -38,7 +38,8 @@ func onlyRenews(c *call.Call, plans []call.Plan) bool {
 // stands for it.
 func askApproval(ctx context.Context, c *job, plans []call.Plan) (res call.Result, err error) {
 	if c.Actor.Via == record.ViaClock {
-		return res, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Needs), ": that needs approval, which wafbot doesn't ask for by itself")}
+		return res, &refusal.Refusal{Kind: refusal.ErrNeedsApproval,
+			Text: text.New(approval.Reasons(c.Needs), ": that needs approval, which wafbot doesn't ask for by itself")}
 	}
 	q := approval.NewRequest(c.Call, plans)
 	all, err := c.approvals(ctx)
@@ -150,13 +151,15 @@ func closeRequest(ctx context.Context, c *job, q record.ApprovalRequest, why tex
 	if err := saveDecision(ctx, c, &q, record.RequestClosed, why.String()); err != nil {
 		return res, err
 	}
-	return res, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.Newf("what was asked for is no longer what it was: %v. The request is closed; %v can ask again",
-		why, text.Field(q.Asker.Name))}
+	return res, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded,
+		Text: text.Newf("what was asked for is no longer what it was: %v. The request is closed; %v can ask again",
+			why, text.Field(q.Asker.Name))}
 }
 
 // asAsker is a request's line as its asker's call. It works on what was loaded for the decision.
 func asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
-	asked, err := c.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.At, Account: q.Account, Anyway: true, Begun: c.Begun, Within: c.RequestID()})
+	asked, err := c.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.At, Account: q.Account,
+		Anyway: true, Begun: c.Begun, Within: c.RequestID()})
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +243,8 @@ func resumeRequest(ctx context.Context, c *job, d call.Decision, asked *job) (ca
 }
 
 // settleRequest writes down what came of a decided request, unless another who decided it at the same time did so.
-func settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, res call.Result, err error) (call.Result, error) {
+func settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, res call.Result,
+	err error) (call.Result, error) {
 	c.lost = append(c.lost, asked.lost...)
 	switch {
 	case refusal.PlansAgain(err), errors.Is(err, refusal.ErrAway):

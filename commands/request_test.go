@@ -99,7 +99,8 @@ func TestTheTerminalAsks(t *testing.T) {
 	q := w.waits(shell, "mode 4 off")
 	res, err := w.try(root, "approve "+q.ID)
 	require.NoError(t, err)
-	require.Equal(t, "root, approved by Root", strings.SplitN(words.Change(res.Changes[0], nil).String(), " · ", 3)[1][:len("root, approved by Root")])
+	require.Equal(t, "root, approved by Root", strings.SplitN(words.Change(res.Changes[0], nil).String(), " · ",
+		3)[1][:len("root, approved by Root")])
 	require.Equal(t, []string{"off"}, w.modes())
 }
 
@@ -302,7 +303,8 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	_, err := w.try(bob, "approve "+q.ID)
 	require.ErrorIs(t, err, refusal.ErrService)
 	require.Equal(t, "failed", w.request().Outcome)
-	require.Contains(t, words.Approval(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: Failed: Deny country:FR")
+	require.Contains(t, words.Approval(w.request(), w.clock()).String(),
+		"approved by Bob 2026-11-20 03:00 UTC: Failed: Deny country:FR")
 	require.Contains(t, textOf(w.reads(eve, "audit")), "deny country:FR for=4h: failed "+w.ledger.only().ID+" "+q.ID+", approved by Bob, the service")
 
 	w = newWorld(t, wayOut)
@@ -311,7 +313,8 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	w.pass(5 * time.Minute)
 	_, err = w.try(ann, "override "+q.ID+` reason="no answer, shop is down"`)
 	require.ErrorIs(t, err, refusal.ErrService)
-	require.Contains(t, words.Approval(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: Failed")
+	require.Contains(t, words.Approval(w.request(), w.clock()).String(),
+		"override tried, without approval, 2026-11-20 03:05 UTC: Failed")
 }
 
 func TestDryRunAsksForNoApproval(t *testing.T) {

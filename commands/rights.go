@@ -129,8 +129,9 @@ func refuseHidden(ctx context.Context, c *job, hidden *config.Account) error {
 	for _, a := range c.Accounts {
 		names = append(names, a.Name)
 	}
-	said := &refusal.Refusal{Kind: refusal.ErrUsage, Cause: refusal.ErrRecorded, Text: text.Newf("Unknown account: %v%v. One of: %v",
-		refusal.Typed(c.named()), grammar.Hint(c.named(), names), call.AccountNames(c.Accounts))}
+	said := &refusal.Refusal{Kind: refusal.ErrUsage, Cause: refusal.ErrRecorded,
+		Text: text.Newf("Unknown account: %v%v. One of: %v",
+			refusal.Typed(c.named()), grammar.Hint(c.named(), names), call.AccountNames(c.Accounts))}
 	if c.Could > record.NoRole {
 		said.Kind, said.Text = refusal.ErrDenied, text.Newf("Slack doesn't say just now whether a user group lets you see an account %v. Try again in a moment",
 			refusal.Typed(c.named()))

@@ -56,7 +56,8 @@ func refuse(ctx context.Context, c *job, err error) error {
 	if at := c.accountOf(c.Invocation); at != nil && c.Unsure && c.changes {
 		known, _ := c.Store.Ledger.Changes(ctx, at.Name)
 		if begun, _ := c.begun(at.Name, known); len(begun) > 0 {
-			return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.Newf("this was begun, and Slack doesn't say just now who you are. Look at `status` before you try it again")}
+			return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err,
+				Text: text.Newf("this was begun, and Slack doesn't say just now who you are. Look at `status` before you try it again")}
 		}
 	}
 	return c.recordRefusal(ctx, err)

@@ -87,9 +87,9 @@ func together(steps []record.Step) []record.Step {
 	return steps[:n]
 }
 
-// overwritten reports whether the entry or rule that a step should delete became what another step made. The service may
-// keep its number if only some sources of an entry were overwritten, or if a mode rule was written again. Then nothing
-// is left to delete.
+// overwritten reports whether the entry or rule that a step should delete became what another step made. The service
+// may keep its number if only some sources of an entry were overwritten, or if a mode rule was written again. Then
+// nothing is left to delete.
 func overwritten(all []record.Step, s record.Step) bool {
 	return slices.ContainsFunc(all, func(made record.Step) bool {
 		switch {
@@ -218,7 +218,8 @@ func (c *job) sendSteps(ctx context.Context, ch *record.Change, steps []record.S
 		if !errors.Is(err, change.ErrOutcomeUnknown) {
 			return c.done(err, steps)
 		}
-		c.Log.WarnContext(ctx, "outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
+		c.Log.WarnContext(ctx, "outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID,
+			"err", err)
 		return c.verifySteps(ctx, ch, steps)
 	}))
 }

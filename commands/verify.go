@@ -20,8 +20,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How long wafbot waits between two checks of a call with unknown outcome, doubled each time, and for how long it checks.
-// Until then a rule that isn't listed may still appear, and another call would make a second one.
+// How long wafbot waits between two checks of a call with unknown outcome, doubled each time, and for how long it
+// checks. Until then a rule that isn't listed may still appear, and another call would make a second one.
 const (
 	firstPause  = 250 * time.Millisecond
 	longestWait = 2 * time.Second
@@ -76,7 +76,9 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	case stopped != nil, d.step.Kind == record.CreateRule && age < verifyFor:
 		return false, errNotListed
 	case !before:
-		return true, fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, &refusal.Refusal{Kind: refusal.ErrService, Text: text.Newf("the service did not answer, and what it was to take the place of is another by now: look with `lists`")})
+		return true, fmt.Errorf("%w: %w", change.ErrOutcomeUnknown,
+			&refusal.Refusal{Kind: refusal.ErrService,
+				Text: text.Newf("the service did not answer, and what it was to take the place of is another by now: look with `lists`")})
 	case d.step.Kind == record.CreateRule:
 		return true, d.createAgain(ctx)
 	}
@@ -166,7 +168,8 @@ func (d *doubt) createAgain(ctx context.Context) error {
 	_ = d.Sleep(ctx, efficacy.ListedWithin) // after a stop the look fails by itself
 	rules, err := d.rules(ctx)
 	if err != nil { // the undo verifies again
-		d.Log.WarnContext(ctx, "look whether a rule was made twice", "account", d.change.Account, "change", d.change.ID, "err", err)
+		d.Log.WarnContext(ctx, "look whether a rule was made twice", "account", d.change.Account, "change", d.change.ID,
+			"err", err)
 	}
 	for _, id := range efficacy.EqualRules(rules, *d.step.Rule) {
 		if id == d.step.ID || slices.Contains(d.step.Equal, id) {
@@ -175,7 +178,8 @@ func (d *doubt) createAgain(ctx context.Context) error {
 		double := *d.step
 		double.ID = id
 		if err := deleteDouble(ctx, d.job, *d.change, double); err != nil { // the undo deletes it, too
-			d.Log.WarnContext(ctx, "delete a rule that was made twice", "account", d.change.Account, "change", d.change.ID, "rule", id, "err", err)
+			d.Log.WarnContext(ctx, "delete a rule that was made twice", "account", d.change.Account, "change", d.change.ID,
+				"rule", id, "err", err)
 		}
 	}
 	return nil

@@ -53,7 +53,8 @@ type Clock interface {
 	Now() time.Time
 }
 
-// Preferences reads what people asked for. An interface because who knows is above this package. Its answers are used within the same poll.
+// Preferences reads what people asked for. An interface because who knows is above this package. Its answers are used
+// within the same poll.
 type Preferences interface {
 	// Muted reads which attacks are muted. It is read where there would be an event of an attack that is no incident.
 	// After an error nothing is muted.

@@ -128,8 +128,8 @@ func (d *decision) firstStart() {
 }
 
 // deletable are the records, and the storms that are over, that left the lookback so long ago that they won't flicker
-// at its edge any more. Left out are those whose events a mute suppresses, and those with an event lately, as at the end
-// of a long mute: people have yet to be notified.
+// at its edge any more. Left out are those whose events a mute suppresses, and those with an event lately, as at the
+// end of a long mute: people have yet to be notified.
 func (d *decision) deletable() (ids []string) {
 	edge := d.at.Add(-2 * d.cfg.Account.Lookback)
 	add := func(id string, last time.Time) {

@@ -127,7 +127,8 @@ func (d *decision) emit(last, s record.AttackState, kind record.EventKind, route
 
 // mention adds to an attack's state whom its event mentions. suppressed reports that this event mentions no people: in
 // quiet hours, or because the last mention was a short while ago. An attack that becomes an incident always mentions.
-func (d *decision) mention(last record.AttackState, s *record.AttackState, kind record.EventKind, route config.Route) (suppressed bool) {
+func (d *decision) mention(last record.AttackState, s *record.AttackState, kind record.EventKind,
+	route config.Route) (suppressed bool) {
 	incident := kind == record.BecameIncident
 	if route.Channel != "" && (!last.Notified || incident) {
 		s.AckTimeout = route.AckTimeout

@@ -14,8 +14,8 @@ import (
 // maxListed is how many attacks of each kind the event of a gap lists.
 const maxListed = 20
 
-// closeGap has the good poll that ends a monitoring gap notify of it. Attacks that are over and would get their first card now are listed there
-// instead; a snapshot of a part leaves them to the one of all.
+// closeGap has the good poll that ends a monitoring gap notify of it. Attacks that are over and would get their first
+// card now are listed there instead; a snapshot of a part leaves them to the one of all.
 func (d *decision) closeGap() {
 	if d.good && !d.st.outage.From.IsZero() {
 		d.Outage, d.Stale = &record.Outage{}, append(d.Stale, d.st.ongoing()...)
@@ -35,7 +35,8 @@ func (d *decision) closeGap() {
 	d.Events = append(d.Events, d.cfg.accountEvent(record.MonitoringGap, d.st.lastGood.UnixMilli(), d.at, facts))
 }
 
-// takeOver takes the events of the attacks out that the event of a gap lists, and returns these. Their states are saved with that event.
+// takeOver takes the events of the attacks out that the event of a gap lists, and returns these. Their states are saved
+// with that event.
 func (d *decision) takeOver() (over []apiclient.Attack) {
 	d.Events = slices.DeleteFunc(d.Events, func(n record.Event) bool {
 		if !d.listedByGap(n) {
@@ -54,7 +55,8 @@ func (d *decision) takeOver() (over []apiclient.Attack) {
 	return over
 }
 
-// listedByGap reports whether the event of a gap lists an attack in place of a card: it is over, and never had an event.
+// listedByGap reports whether the event of a gap lists an attack in place of a card: it is over, and never had an
+// event.
 func (d *decision) listedByGap(n record.Event) bool {
 	c := n.Changed()
 	return n.Kind == record.NewAttack && c.Quiet && c.Storm == nil && !d.Attacks[c.Attack.ID].OwnCard && d.gap()
@@ -69,8 +71,8 @@ func (d *decision) outageCauses() string {
 	return strings.Join(causes, "; then ")
 }
 
-// beganSince are the attacks that began then and have a card, and those that got their first one by this poll, whenever the service says that
-// they began; and how many attacks of these show only in a storm's card.
+// beganSince are the attacks that began then and have a card, and those that got their first one by this poll, whenever
+// the service says that they began; and how many attacks of these show only in a storm's card.
 func (d *decision) beganSince(from time.Time) (began []apiclient.Attack, grouped int) {
 	for s := range d.states() {
 		now := s.FoundAt.Equal(d.at)

@@ -74,7 +74,8 @@ func TestWhomEventsMention(t *testing.T) {
 	calm := record.AttackState{Notified: true, SuppressedMention: day}
 	night := config.Quiet{Hours: "00:00-23:59"}
 	by := func(q config.Quiet, lastGood time.Time) *decision {
-		return &decision{cfg: &Config{Account: &config.Account{Quiet: q}}, st: &state{lastGood: lastGood}, snapshot: snapshot{at: noon}}
+		return &decision{cfg: &Config{Account: &config.Account{Quiet: q}}, st: &state{lastGood: lastGood},
+			snapshot: snapshot{at: noon}}
 	}
 	back := record.AttackState{Attack: sqli()}
 	by(night, noon).mention(record.AttackState{Notified: true, Rebuilt: true}, &back, record.Grew, route)

@@ -44,7 +44,8 @@ func New(cfg Config) *Poller {
 		cfg.Clock = clock.New().Service(cfg.Account.Name)
 	}
 	cfg.routes = cfg.Account.InForce()
-	return &Poller{cfg: cfg, asks: make(chan struct{}, 1), first: make(chan struct{}), st: newState(cfg.Account.OngoingFor)}
+	return &Poller{cfg: cfg, asks: make(chan struct{}, 1), first: make(chan struct{}),
+		st: newState(cfg.Account.OngoingFor)}
 }
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the
@@ -82,7 +83,8 @@ func (p *Poller) Tried() <-chan struct{} {
 func (p *Poller) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loaded, p.st, p.health, p.settings, p.failures, p.causes = false, newState(p.cfg.Account.OngoingFor), Health{}, Settings{}, 0, nil
+	p.loaded, p.st, p.health, p.settings, p.failures, p.causes = false, newState(p.cfg.Account.OngoingFor), Health{},
+		Settings{}, 0, nil
 	p.first = make(chan struct{})
 }
 

@@ -137,7 +137,8 @@ func (r *reader) floods(page []apiclient.Attack) bool {
 
 // readIncidents reads them all.
 func (r *reader) readIncidents(ctx context.Context) error {
-	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.from, IncidentsOnly: true, Known: r.known}) {
+	for page, err := range r.cfg.API.Attacks(ctx,
+		apiclient.AttackFilter{From: r.from, IncidentsOnly: true, Known: r.known}) {
 		if err := r.broken(err); err != nil {
 			return fmt.Errorf("read incidents: %w", err)
 		}
@@ -189,7 +190,8 @@ func (r *reader) take(page apiclient.AttackPage) (changed bool, oldest time.Time
 	for i, a := range page.Attacks {
 		count(&a)
 		before, known := r.st.records[a.ID]
-		if a.ID == "" || !known && !a.Last.IsZero() && (a.Last.Before(r.from) || !a.Incident() && !a.Last.After(r.st.cap.Edge)) {
+		if a.ID == "" || !known && !a.Last.IsZero() &&
+			(a.Last.Before(r.from) || !a.Incident() && !a.Last.After(r.st.cap.Edge)) {
 			continue
 		}
 		if r.sums[a.ID] = page.Sums[i]; known && before.attack.Equal(a) {

@@ -10,15 +10,16 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// countEvery is how often sources are counted at most: counting goes through all that is known, and a figure of a minute ago is good enough.
+// countEvery is how often sources are counted at most: counting goes through all that is known, and a figure of a
+// minute ago is good enough.
 const countEvery = time.Minute
 
 // maxSources is how many sources are stored.
 const maxSources = 2000
 
-// countSources counts in how many attacks each source is, when it is time to and something that counts may have changed:
-// then counted is true. The figures are nil when there is nothing new to store. Results of mitigations and false
-// positives aren't counted, nor is what left the lookback.
+// countSources counts in how many attacks each source is, when it is time to and something that counts may have
+// changed: then counted is true. The figures are nil when there is nothing new to store. Results of mitigations and
+// false positives aren't counted, nor is what left the lookback.
 func (d *decision) countSources() (figures map[netip.Addr]record.SourceActivity, counted bool) {
 	stale := d.st.sources.stale || len(d.changed) > 0 || d.whole // what left the lookback changes nothing that is read
 	if !stale || d.begin.Sub(d.st.sources.at) < countEvery {
@@ -64,8 +65,8 @@ type trait struct {
 	n      int64
 }
 
-// busiest are the sources in several attacks, as many of them as are stored. They are copied: a map in which others were
-// deleted takes as much memory as before.
+// busiest are the sources in several attacks, as many of them as are stored. They are copied: a map in which others
+// were deleted takes as much memory as before.
 func busiest(all map[netip.Addr]record.SourceActivity) map[netip.Addr]record.SourceActivity {
 	maps.DeleteFunc(all, func(_ netip.Addr, n record.SourceActivity) bool { return n.Attacks < 2 })
 	order := slices.SortedFunc(maps.Keys(all), func(x, y netip.Addr) int {

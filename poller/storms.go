@@ -24,7 +24,8 @@ func (d *decision) group() {
 	}
 	cfg := d.cfg.storm()
 	d.storms = storm.Batch{
-		Config: cfg, At: d.at, CatchingUp: d.st.lastGood.IsZero() || d.gap(), Whole: d.whole, Complete: d.good && d.capped == "",
+		Config: cfg, At: d.at, CatchingUp: d.st.lastGood.IsZero() || d.gap(), Whole: d.whole, Complete: d.good &&
+			d.capped == "",
 		Storms: map[string]record.AttackState{}, Arrivals: d.st.arrivals.Add(d.at, came, cfg.In), Incidents: came[""],
 		Joined: map[string]int{}, Over: map[string]bool{},
 	}
@@ -179,7 +180,8 @@ func (d *decision) members(id string) (all []storm.Member) {
 		trying := o.StillTrying
 		o.StillTrying = false
 		all = append(all, storm.Member{
-			AttackState: s, OnlyTrying: trying && o.Silent(), Window: s.Window(d.cfg.Account.OngoingFor), Route: d.cfg.routeIndex(s.Attack),
+			AttackState: s, OnlyTrying: trying && o.Silent(), Window: s.Window(d.cfg.Account.OngoingFor),
+			Route: d.cfg.routeIndex(s.Attack),
 		})
 	}
 	return all

@@ -18,7 +18,8 @@ import (
 func FirstStart(a *config.Account, first record.FirstStartFacts, p policy.Policy, whoMay text.Text) Message {
 	lines := text.Lines{
 		text.Newf("*wafbot watches %v* from now on. %v, %v%v in the last %v",
-			a.Name, goingOn(first), first.Incidents, text.Plural(int64(first.Incidents), " incident"), text.Duration(a.Lookback)),
+			a.Name, goingOn(first), first.Incidents, text.Plural(int64(first.Incidents), " incident"),
+			text.Duration(a.Lookback)),
 		text.New("It is ", p.Describe()),
 		text.New("Who may act: ", whoMay),
 	}
@@ -88,7 +89,8 @@ func MonitoringGap(a *config.Account, f record.GapFacts, now time.Time) Message 
 	}
 	// Attacks are listed by the age of their last hit. An hour is added for a reader who comes later.
 	since := fmt.Sprintf("%dh", int(now.Sub(f.From)/time.Hour)+2)
-	return notified(notice, lines, call.Suggestion{Label: "List all", Line: record.LineOf(a.Name, "attacks").With("since", since)})
+	return notified(notice, lines, call.Suggestion{Label: "List all",
+		Line: record.LineOf(a.Name, "attacks").With("since", since)})
 }
 
 // gapLines lists the first attacks of so many, and counts the others.
@@ -103,7 +105,9 @@ func gapLines(a *config.Account, title string, first []apiclient.Attack, count i
 			kind = "INCIDENT "
 		}
 		lines.Addf("• `%v` %v%v on %v, %v, %v, %v to %v: `%v`",
-			record.AttackID(a.Name, attack.ID), kind, typeName(attack, maxNoticeName), a.AppName(attack.App), words.StatusName(attack), words.Figure(attack.Hits, "hit"), timeOr(attack.First), timeOr(attack.Last), words.Where(attack))
+			record.AttackID(a.Name, attack.ID), kind, typeName(attack, maxNoticeName), a.AppName(attack.App),
+			words.StatusName(attack), words.Figure(attack.Hits, "hit"), timeOr(attack.First), timeOr(attack.Last),
+			words.Where(attack))
 	}
 	if more := count - len(first); more > 0 {
 		lines.Addf("… and %v more", more)

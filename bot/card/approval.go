@@ -31,7 +31,8 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	if override := words.OverrideOffer(q, now); override != nil {
 		small.Addf(" · %v", override)
 		if !now.Before(q.OverrideAt) {
-			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.LineOf(q.Account, "override", q.ID)})
+			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true,
+				Line: record.LineOf(q.Account, "override", q.ID)})
 		}
 	}
 	small.Addf(" · `%v`", text.Sanitize(q.Line.String(), maxAskedLine))

@@ -43,8 +43,8 @@ const (
 	spareAside
 )
 
-// lines are the lines of a card, cut to its limits, its small print the last. All that a storm's counts is in the answer
-// to its id's line.
+// lines are the lines of a card, cut to its limits, its small print the last. All that a storm's counts is in the
+// answer to its id's line.
 func (c drawing) lines(offered advice.Advice) (lines []line) {
 	done, alarm, rooms, most := c.done(), line(nil), stormRooms, maxCard
 	if c.Storm == nil {
@@ -74,8 +74,9 @@ type room struct{ place, name, mitigations int }
 
 // The rooms of cards, the largest first.
 var (
-	attackRooms = []room{{64, maxName, 3}, {48, maxName, 3}, {32, maxName, 3}, {20, maxName, 3}, {20, maxName, 2}, {20, maxName, 1}, {12, 10, 1}, {12, 6, 1}}
-	stormRooms  = []room{{name: maxName, mitigations: 2}}
+	attackRooms = []room{{64, maxName, 3}, {48, maxName, 3}, {32, maxName, 3}, {20, maxName, 3}, {20, maxName, 2},
+		{20, maxName, 1}, {12, 10, 1}, {12, 6, 1}}
+	stormRooms = []room{{name: maxName, mitigations: 2}}
 )
 
 // headline is the state, the severity, and that it goes on again.
@@ -110,8 +111,9 @@ func (c drawing) kind() string {
 
 // signs are those of the headlines. Shapes differ, not only colours.
 var signs = map[words.State]string{
-	words.Unknown: "❓", words.FalsePositive: "🏁", words.Test: "🏁", words.Ended: "🏁", words.Blocked: "🟩", words.Mitigated: "🟩",
-	words.Quiet: "🔶", words.PartlyBlocked: "🔶", words.NotBlocked: "🔴",
+	words.Unknown: "❓", words.FalsePositive: "🏁", words.Test: "🏁", words.Ended: "🏁", words.Blocked: "🟩",
+	words.Mitigated: "🟩",
+	words.Quiet:     "🔶", words.PartlyBlocked: "🔶", words.NotBlocked: "🔴",
 }
 
 // state is the headline's sign and words. An incident is never green before a verdict.
@@ -186,8 +188,8 @@ func (c drawing) numbers(name int) (l line) {
 	return c.totals(name)
 }
 
-// notStopped is the source with the most hits that get through since the last change; nothing where there was no change, or
-// nothing came since.
+// notStopped is the source with the most hits that get through since the last change; nothing where there was no
+// change, or nothing came since.
 func (c drawing) notStopped(name int) (l line) {
 	for _, ch := range slices.Backward(c.Changes) {
 		e := c.Efficacy[ch.ID]
@@ -270,7 +272,8 @@ func (c drawing) alarm(offered advice.Advice, done []mitigation) (l line) {
 		l.spare(spareAside, "%v", text.Field(c.Outage.Why))
 	case c.is(words.FalsePositive, words.Test):
 	case c.Headline.Review && len(done) == 0:
-		l.say("WAF reports a *successful exploit* (vulnerability `%v`). Check for compromise%v", text.Sanitize(a.VulnID, maxVulnID), runbook)
+		l.say("WAF reports a *successful exploit* (vulnerability `%v`). Check for compromise%v",
+			text.Sanitize(a.VulnID, maxVulnID), runbook)
 	case c.is(words.Unknown):
 		l.say("The WAF gives no blocking status: hits may get through")
 	case !c.gettingThrough(), len(offered.Suggestions) > 0, len(done) > 0:

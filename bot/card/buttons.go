@@ -47,7 +47,8 @@ func (m *buttonMaker) all(suggestions []call.Suggestion) (made []*slack.ButtonBl
 	return made, without
 }
 
-// suggestion makes the button that runs a suggestion's line, after its confirm, or opens its form. It returns nil if the line is too long for a button.
+// suggestion makes the button that runs a suggestion's line, after its confirm, or opens its form. It returns nil if
+// the line is too long for a button.
 func (m *buttonMaker) suggestion(s call.Suggestion) *slack.ButtonBlockElement {
 	confirm, known := s.In(maxDialogText)
 	line := known.String()

@@ -278,8 +278,8 @@ func everyState() []record.Change {
 	return all
 }
 
-// inDoubt gives the card three changes with an unknown outcome: a patch that was just sent, a denial that wafbot no longer
-// verifies, and one whose undo was sent.
+// inDoubt gives the card three changes with an unknown outcome: a patch that was just sent, a denial that wafbot no
+// longer verifies, and one whose undo was sent.
 func inDoubt(c *drawing) {
 	patch, unknown, denial := patched(), denying("198.51.100.4"), denying("203.0.113.7")
 	patch.State, patch.Steps[0].Done, patch.Steps[0].SentAt = record.StateBegun, false, now.Add(-20*time.Second)

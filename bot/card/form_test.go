@@ -104,7 +104,8 @@ func TestMoreGolden(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := MoreView(words.Line(c.Situation, c.Headline), advice.More(c.Situation), nil, ViewMeta{Account: "acme", Channel: "C0WAF"})
+			v, err := MoreView(words.Line(c.Situation, c.Headline), advice.More(c.Situation), nil,
+				ViewMeta{Account: "acme", Channel: "C0WAF"})
 			require.NoError(t, err)
 			requireView(t, v)
 			for _, b := range buttonsOf(v.Blocks.BlockSet) {

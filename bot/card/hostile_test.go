@@ -50,15 +50,19 @@ func shorter(text string) string { return text[:min(len(text), 4_000)] }
 func hostileDrawn(said string) map[string]func() []any {
 	c := hostile(said)
 	attack, say := c.Situation.Attack, text.New(said, text.Bold(said), text.Code(said))
-	suggestion := call.Suggestion{Label: said, Title: said, OK: said, Confirm: call.Dialog{{Text: said}}, Stops: said, Danger: true, Line: record.Line{Name: "note", Words: []string{said}}.With("account", "acme")}
-	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(said), "? Before you do:", "\n• ", say), Line: suggestion.Line}
+	suggestion := call.Suggestion{Label: said, Title: said, OK: said, Confirm: call.Dialog{{Text: said}}, Stops: said,
+		Danger: true, Line: record.Line{Name: "note", Words: []string{said}}.With("account", "acme")}
+	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(said), "? Before you do:", "\n• ", say),
+		Line: suggestion.Line}
 	texts, buttons := []text.Text{say, text.New(text.User(said), text.Channel(said))}, []call.Suggestion{suggestion}
 	ch := hostileChange(said)
 	event := record.Event{ID: said, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: said}}
 	return map[string]func() []any{
 		"Render": func() []any { return []any{Render(c.Situation), Render(hostileStorm(said).Situation)} },
 		"MoreView": func() []any {
-			return drawn(MoreView(words.Attack(c.Situation.Account, attack, now), append(advice.More(c.Situation), advice.Group{Title: said, Do: buttons}), text.New(said), ViewMeta{Account: "acme"}))
+			return drawn(MoreView(words.Attack(c.Situation.Account, attack, now),
+				append(advice.More(c.Situation), advice.Group{Title: said, Do: buttons}), text.New(said),
+				ViewMeta{Account: "acme"}))
 		},
 		"FormView":    func() []any { return drawn(FormView(hostileForm(said), ViewMeta{})) },
 		"AskView":     func() []any { return drawn(AskView(ask, ViewMeta{})) },
@@ -72,7 +76,9 @@ func hostileDrawn(said string) map[string]func() []any {
 			return []any{documentMessage(call.Result{Lines: texts, Document: strings.Repeat(say.Markdown(time.UTC), 30)}, true)}
 		},
 		"partsMessage": func() []any {
-			return []any{partsMessage(call.Result{Lines: texts, Parts: []call.Part{{Title: say, Rows: []call.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(said))}
+			return []any{partsMessage(call.Result{Lines: texts,
+				Parts: []call.Part{{Title: say, Rows: []call.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}),
+				summaryMessage(hostileSummary(said))}
 		},
 		"Answer": func() []any {
 			return []any{Answer(call.Result{Lines: texts, Next: &suggestion.Line}, false)}
@@ -80,7 +86,8 @@ func hostileDrawn(said string) map[string]func() []any {
 		"FormOffer":  func() []any { return []any{FormOffer(&refusal.Refusal{Text: say}, suggestion.Line)} },
 		"DoctorTest": func() []any { return []any{DoctorTest(said)} },
 		"Summary": func() []any {
-			return []any{Summary(acme(), call.Result{Lines: texts, Data: hostileSummary(said), Parts: hostileSummary(said).Parts(true)})}
+			return []any{Summary(acme(), call.Result{Lines: texts, Data: hostileSummary(said),
+				Parts: hostileSummary(said).Parts(true)})}
 		},
 		"Home": func() []any {
 			return []any{Home(crowd(2, 1, said)), Renumber(slices.Concat(Ask(ask).Blocks, Home(crowd(1, 1, said))))}
@@ -88,7 +95,10 @@ func hostileDrawn(said string) map[string]func() []any {
 		"Refused":         func() []any { return []any{Refused(&refusal.Refusal{Text: say, Next: say})} },
 		"HomeUnavailable": func() []any { return []any{HomeUnavailable(say)} },
 		"ApprovalRequest": func() []any {
-			return hostileRequests(said, func(q record.ApprovalRequest) Message { return ApprovalRequest(q, wayOut(), now.Add(5*time.Minute)) })
+			return hostileRequests(said, func(q record.ApprovalRequest) Message {
+				return ApprovalRequest(q, wayOut(),
+					now.Add(5*time.Minute))
+			})
 		},
 		"ApprovalDecision": func() []any {
 			return hostileRequests(said, func(q record.ApprovalRequest) Message { return ApprovalDecision(q, wayOut(), now) })
@@ -97,7 +107,9 @@ func hostileDrawn(said string) map[string]func() []any {
 			return []any{Unreachable(acme(), record.UnreachableFacts{Outage: record.Outage{From: now, Why: said}, Fix: said})}
 		},
 		"MonitoringGap": func() []any {
-			return []any{MonitoringGap(acme(), record.GapFacts{To: now, Why: said, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
+			return []any{MonitoringGap(acme(), record.GapFacts{To: now, Why: said,
+				Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack},
+				OverCount: 30}, now)}
 		},
 		"PermissionLost": func() []any { return []any{PermissionLost(acme(), hostileLoss(said), manyChanges(5), now)} },
 		"PermissionBack": func() []any { return []any{PermissionBack(acme(), hostileLoss(said))} },
@@ -105,7 +117,8 @@ func hostileDrawn(said string) map[string]func() []any {
 			return []any{PagerUnreachable(acme(), record.PagerFault{Route: said, Why: said})}
 		},
 		"ForeignRecords": func() []any { return []any{ForeignRecords(acme(), record.ForeignFacts{Records: 1})} },
-		"TestCard":       func() []any { return hostileDrills(said) }, "DrillReport": func() []any { return hostileDrills(said) },
+		"TestCard":       func() []any { return hostileDrills(said) },
+		"DrillReport":    func() []any { return hostileDrills(said) },
 		"MitigationEnding": func() []any {
 			return []any{MitigationEnding(ch, said, said, now), MitigationEnding(ch, said, said, ch.Until)}
 		},
@@ -116,7 +129,8 @@ func hostileDrawn(said string) map[string]func() []any {
 			return []any{msg, reply}
 		},
 		"Moved": func() []any {
-			line := MovedLine(acme(), said, record.AttackState{Attack: attack}, record.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")
+			line := MovedLine(acme(), said, record.AttackState{Attack: attack}, record.Place{Channel: "C1", TS: "1.1"},
+				"https://acme.slack.com/archives/C1/p11")
 			return []any{Moved(acme(), said, line)}
 		},
 		"Stale": func() []any { return []any{Stale(texts[0])} },
@@ -124,13 +138,17 @@ func hostileDrawn(said string) map[string]func() []any {
 			return []any{Course(c.Situation, nil)}
 		},
 		"FirstStart": func() []any {
-			return []any{FirstStart(acme(), record.FirstStartFacts{}, policy.Policy{}, Roles(config.Policy{Admins: []string{said}}, func(id string) text.Text { return text.New(text.User(id)) }))}
+			return []any{FirstStart(acme(), record.FirstStartFacts{}, policy.Policy{},
+				Roles(config.Policy{Admins: []string{said}}, func(id string) text.Text { return text.New(text.User(id)) }))}
 		},
 		"Worse": func() []any {
-			return []any{Worse(acme(), event), Worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: said}})}
+			return []any{Worse(acme(), event), Worse(acme(),
+				record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: said}})}
 		},
 		"StoreRebuilt": func() []any {
-			return []any{StoreRebuilt(&config.Account{Name: "acme"}, record.RebuildFacts{Unknown: []string{said}, Unread: []string{said}}), StoreRebuilt(&config.Account{Name: "acme"}, record.RebuildFacts{Unreadable: true})}
+			return []any{StoreRebuilt(&config.Account{Name: "acme"},
+				record.RebuildFacts{Unknown: []string{said}, Unread: []string{said}}),
+				StoreRebuilt(&config.Account{Name: "acme"}, record.RebuildFacts{Unreadable: true})}
 		},
 	}
 }

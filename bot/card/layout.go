@@ -112,8 +112,8 @@ func sections(texts text.Lines, room int) []slack.Block {
 	return w.blocks
 }
 
-// firstLines returns as many lines in Slack's markup as room allows, none longer than most. A list's items are cut rather than left out, and so is
-// the first line. It counts the lines left out.
+// firstLines returns as many lines in Slack's markup as room allows, none longer than most. A list's items are cut
+// rather than left out, and so is the first line. It counts the lines left out.
 func firstLines(lines text.Lines, most, room int) []string {
 	first := fill(lines, most, most, room)
 	if len(first) < len(lines) {
@@ -163,7 +163,8 @@ func blank(t text.Text) bool {
 	})
 }
 
-// partsWriter puts parts into blocks while there is room, and counts what is left out. Lines without buttons share blocks.
+// partsWriter puts parts into blocks while there is room, and counts what is left out. Lines without buttons share
+// blocks.
 type partsWriter struct {
 	lineBlocks
 
@@ -234,8 +235,8 @@ func (w *partsWriter) row(t text.Text, do []call.Suggestion) {
 	}
 }
 
-// take reserves room, plus a block for the line that counts what is left out. After the first omission everything is left out: the most important
-// rows come first.
+// take reserves room, plus a block for the line that counts what is left out. After the first omission everything is
+// left out: the most important rows come first.
 func (w *partsWriter) take(characters, blocks int) bool {
 	if w.left > 0 || w.room-characters < restRoom || len(w.blocks)+blocks+2 > w.most {
 		w.left++

@@ -6,7 +6,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// part is a piece of a card's line. Where there is no room for all, those with the highest spare are left out first; those with 0 stay.
+// part is a piece of a card's line. Where there is no room for all, those with the highest spare are left out first;
+// those with 0 stay.
 type part struct {
 	text  text.Text
 	spare int

@@ -41,8 +41,8 @@ func markup(t text.Text, limit int) string {
 	return w.out.String()
 }
 
-// shownPlain makes plain text of what Slack can't show as it is meant: what stands between columns, a user or channel id that it doesn't know, as a terminal user's, a link that
-// no browser opens, and bold around code.
+// shownPlain makes plain text of what Slack can't show as it is meant: what stands between columns, a user or channel
+// id that it doesn't know, as a terminal user's, a link that no browser opens, and bold around code.
 func shownPlain(s text.Span) text.Span {
 	switch {
 	case s.Kind == text.KindCell: // Slack has no columns
@@ -56,7 +56,8 @@ func shownPlain(s text.Span) text.Span {
 	return s
 }
 
-// markupWriter writes markup. Slack has no escape for formatting characters, so words with one are shown as code. A back-quote can't be shown.
+// markupWriter writes markup. Slack has no escape for formatting characters, so words with one are shown as code. A
+// back-quote can't be shown.
 type markupWriter struct {
 	out    strings.Builder
 	last   rune      // last rune written; 0: none
@@ -225,7 +226,8 @@ func escape(s string) string {
 // sameDay is how far apart two moments are at most for the day to be shown once.
 const sameDay = 12 * time.Hour
 
-// date shows a moment in the reader's time zone, in one of Slack's formats. A client that can't shows the text behind the bar.
+// date shows a moment in the reader's time zone, in one of Slack's formats. A client that can't shows the text behind
+// the bar.
 func date(t time.Time, format string) string {
 	const plain = "2006-01-02 15:04 UTC"
 	t = t.UTC()
@@ -243,7 +245,8 @@ func address(s text.Span) string {
 	return "<" + inLink.Replace(s.URL) + "|" + strings.ReplaceAll(escape(text.Sanitize(s.Text, maxLabel)), "|", "/") + ">"
 }
 
-// IsID reports whether s is a Slack id that begins with one of the letters: user (U, W), user group (S), channel (C, G).
+// IsID reports whether s is a Slack id that begins with one of the letters: user (U, W), user group (S), channel (C,
+// G).
 func IsID(s, letters string) bool {
 	if len(s) < 2 || len(s) > 20 || !strings.ContainsRune(letters, rune(s[0])) {
 		return false

@@ -47,7 +47,8 @@ func Worse(a *config.Account, n record.Event) Message {
 		what = text.Newf("*It worked: this attack is an INCIDENT now*, vulnerability `%v`. Assume data was read",
 			text.Sanitize(c.Attack.VulnID, 60))
 	}
-	notice := fmt.Sprintf("%s%s: %s on %s, %s, %s. %s", lead, words.StatusName(c.Attack), typeName(c.Attack, 20), text.Sanitize(a.AppName(c.Attack.App), 20),
+	notice := fmt.Sprintf("%s%s: %s on %s, %s, %s. %s", lead, words.StatusName(c.Attack), typeName(c.Attack, 20),
+		text.Sanitize(a.AppName(c.Attack.App), 20),
 		hits, words.Figure(c.Attack.SourceCount, "source"), words.Where(c.Attack)) // hostile text stands last
 	if s := c.Storm; s != nil {
 		situation := call.Situation{Account: a, ID: id, Attack: c.Attack, Storm: s, Now: n.At}
@@ -109,7 +110,8 @@ func LapseLines(said record.Triage, shown record.AttackState) text.Lines {
 	if !InSlack(owner) {
 		owner = ""
 	}
-	return mentioning(text.Lines{words.Unacknowledged(said, !shown.Quiet)}, owner, Recipient(nil, shown.Mention, shown.Suppressed))
+	return mentioning(text.Lines{words.Unacknowledged(said, !shown.Quiet)}, owner,
+		Recipient(nil, shown.Mention, shown.Suppressed))
 }
 
 // maxTakenIDs is how many attacks a takeover names for each former owner.

@@ -32,7 +32,8 @@ func stateCards() map[string]drawing {
 		}
 	}
 	for _, state := range []words.State{
-		words.Unknown, words.FalsePositive, words.Test, words.Ended, words.Blocked, words.Mitigated, words.Quiet, words.PartlyBlocked, words.NotBlocked,
+		words.Unknown, words.FalsePositive, words.Test, words.Ended, words.Blocked, words.Mitigated, words.Quiet,
+		words.PartlyBlocked, words.NotBlocked,
 	} {
 		add("attack-"+string(state), attack, is(state, since))
 		add("incident-"+string(state), incident(), is(state, since))

@@ -39,8 +39,8 @@ func (c drawing) stormExtent() (l line) {
 	return l
 }
 
-// stormSources names what gets through and where it comes from. If nothing gets through, it names what most of the storm
-// has in common.
+// stormSources names what gets through and where it comes from. If nothing gets through, it names what most of the
+// storm has in common.
 func (c drawing) stormSources(offered advice.Advice) (lines []line) {
 	s := *c.Storm
 	said, through := words.StormWords(c.Headline.State, s)
@@ -61,7 +61,8 @@ func (c drawing) stormSources(offered advice.Advice) (lines []line) {
 		lines = append(lines, line{{ids, 0}})
 	}
 	if behind, ok := namedSource(s, offered); ok {
-		lines = append(lines, line{{text.New(words.StormSource(behind.IP, behind.Country, c.Policy), " ", reach(s, behind)), 0}})
+		lines = append(lines, line{{text.New(words.StormSource(behind.IP, behind.Country, c.Policy), " ",
+			reach(s, behind)), 0}})
 	}
 	return lines
 }

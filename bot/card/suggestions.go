@@ -69,7 +69,8 @@ func (c drawing) buttons(offered advice.Advice) (buttons []*slack.ButtonBlockEle
 	}
 	made, without := m.all(suggestions)
 	// The one button that should be seen first. A denial stops a part of a storm at best.
-	if c.Storm == nil && len(made) > 0 && len(without) == 0 && slices.Contains([]string{"deny", "patch", "remove"}, suggestions[0].Line.Name) && c.gettingThrough() {
+	if c.Storm == nil && len(made) > 0 && len(without) == 0 &&
+		slices.Contains([]string{"deny", "patch", "remove"}, suggestions[0].Line.Name) && c.gettingThrough() {
 		made[0].Style = slack.StylePrimary
 	}
 	buttons = append(buttons, made...)
@@ -77,7 +78,8 @@ func (c drawing) buttons(offered advice.Advice) (buttons []*slack.ButtonBlockEle
 		more := m.button(ActionMore, "More…", line)
 		more.AccessibilityLabel = "More mitigations against the storm"
 		if c.Storm == nil {
-			more.AccessibilityLabel = text.Sanitize("More about "+typeName(c.Attack, maxNoticeName)+" on "+c.appName(maxNoticeName), maxLabel)
+			more.AccessibilityLabel = text.Sanitize(
+				"More about "+typeName(c.Attack, maxNoticeName)+" on "+c.appName(maxNoticeName), maxLabel)
 		}
 		buttons = append(buttons, more)
 	}

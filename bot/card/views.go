@@ -81,7 +81,8 @@ func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
 	return modal(viewAnswer, "wafbot", m, msg.Blocks)
 }
 
-// MoreView lists what else can be done about an attack, in groups, and in small print what is left out; nil: nothing is. Each button replaces the view with its form.
+// MoreView lists what else can be done about an attack, in groups, and in small print what is left out; nil: nothing
+// is. Each button replaces the view with its form.
 func MoreView(head text.Text, groups []advice.Group, left text.Text, m ViewMeta) (slack.ModalViewRequest, error) {
 	small, _ := inSmall(left) // shorter than what the head leaves
 	blocks := sections(text.Lines{head}, maxTogether/4)

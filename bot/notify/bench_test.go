@@ -42,7 +42,8 @@ func postAll(b *testing.B, waiting int) time.Duration {
 	var events []record.Event
 	for i := range waiting {
 		at := now.Add(-time.Duration(i) * time.Second)
-		events = append(events, record.Event{ID: fmt.Sprint(i), Account: "acme", Channel: "C1", Kind: record.PagerUnreachable, At: at, Payload: record.PagerFault{}})
+		events = append(events, record.Event{ID: fmt.Sprint(i), Account: "acme", Channel: "C1", Kind: record.PagerUnreachable,
+			At: at, Payload: record.PagerFault{}})
 	}
 	n := made(Config{
 		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: quick{}}}),

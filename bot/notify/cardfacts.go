@@ -63,11 +63,13 @@ func (f facts) situation() call.Situation {
 	_, muted := policy.Muted(f.Context.Mutes, f.State.Attack, f.now)
 	id := record.AttackID(f.account.Name, f.State.Attack.ID)
 	s := call.Situation{
-		Account: f.account.Account, Policy: f.account.Guards.With(f.Context.Guarded()), ID: id, Attack: f.State.Attack, Storm: f.State.Storm,
+		Account: f.account.Account, Policy: f.account.Guards.With(f.Context.Guarded()), ID: id, Attack: f.State.Attack,
+		Storm:    f.State.Storm,
 		Efficacy: f.Efficacy, Context: f.Context,
 		Quiet: f.State.Quiet, Outage: f.Outage, Triage: f.Triage, Now: f.now,
 	}.As(f.State).Made(f.Changes)
-	s.FiguresAt, s.Late, s.StaleFor = compare.FiguresAt(f.State, f.LastGood, muted), f.late(), lateBy(f.since, f.now, drawnAtOnce)
+	s.FiguresAt, s.Late, s.StaleFor = compare.FiguresAt(f.State, f.LastGood, muted), f.late(),
+		lateBy(f.since, f.now, drawnAtOnce)
 	s.Runbook, s.Pager, s.SharedChannel = cmp.Or(f.runbooks[s.Attack.Type], f.runbooks["*"]), f.pager(muted), f.shared
 	s.Reposted, s.Uneditable = record.Reposted(f.Card.Delivery)
 	if f.account.Settings != nil {
@@ -92,7 +94,8 @@ func (f facts) pager(muted bool) call.PagerState {
 		return call.PagerState{}
 	}
 	u := paging.Unacknowledged{
-		Attack: f.State.Attack, Quiet: f.State.Quiet, Muted: muted, NotifiedAt: pager.NotifiedAt, WorsenedAt: pager.WorsenedAt, Route: pager.Route,
+		Attack: f.State.Attack, Quiet: f.State.Quiet, Muted: muted, NotifiedAt: pager.NotifiedAt,
+		WorsenedAt: pager.WorsenedAt, Route: pager.Route,
 		After: pager.After, Triage: f.Triage,
 	}
 	_, at, _ := u.PagesAt(last)

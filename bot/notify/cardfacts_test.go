@@ -22,10 +22,12 @@ func TestHowLateACardSaysThatItIs(t *testing.T) {
 	}{
 		"nothing known":            {},
 		"about to be posted, late": {facts: facts{AttackDetails: record.AttackDetails{State: found}}, late: 4 * time.Minute},
-		"posted soon, redrawn":     {facts: facts{AttackDetails: record.AttackDetails{State: found}, posted: now.Add(-4*time.Minute + 29*time.Second)}},
-		"posted late, redrawn":     {facts: facts{AttackDetails: record.AttackDetails{State: found}, posted: now.Add(-3 * time.Minute)}, late: time.Minute},
-		"stale for a minute":       {facts: facts{since: now.Add(-time.Minute)}},
-		"stale for three minutes":  {facts: facts{since: now.Add(-3 * time.Minute)}, behind: 3 * time.Minute},
+		"posted soon, redrawn": {facts: facts{AttackDetails: record.AttackDetails{State: found},
+			posted: now.Add(-4*time.Minute + 29*time.Second)}},
+		"posted late, redrawn": {facts: facts{AttackDetails: record.AttackDetails{State: found},
+			posted: now.Add(-3 * time.Minute)}, late: time.Minute},
+		"stale for a minute":      {facts: facts{since: now.Add(-time.Minute)}},
+		"stale for three minutes": {facts: facts{since: now.Add(-3 * time.Minute)}, behind: 3 * time.Minute},
 	} {
 		tt.facts.now, tt.facts.account.Account = now, &config.Account{Name: "acme"}
 		require.Equal(t, tt.late, tt.facts.late(), name)

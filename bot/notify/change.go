@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// changeSettled says under the card of its attack what came of a change, else in the account's channel. The message has all that is needed to
-// undo the change after Redis was emptied.
+// changeSettled says under the card of its attack what came of a change, else in the account's channel. The message has
+// all that is needed to undo the change after Redis was emptied.
 func changeSettled(_ record.ChangeFacts, f facts) plan {
 	if f.change.ID == "" || silentRenewal(f.change, f.extended) {
 		return plan{}
@@ -37,7 +37,8 @@ func changeSettled(_ record.ChangeFacts, f facts) plan {
 	return p
 }
 
-// renewalSaid is how often it is said that wafbot renews a change: a denial of two minutes would fill the thread. A rebuild reads what was said.
+// renewalSaid is how often it is said that wafbot renews a change: a denial of two minutes would fill the thread. A
+// rebuild reads what was said.
 const renewalSaid = time.Hour
 
 // silentRenewal reports whether a change is one more renewal by wafbot within an hour of the change that it renews.
@@ -50,8 +51,8 @@ func silentRenewal(ch, renewed record.Change) bool {
 	return hours(ch.At) == hours(ch.At.Add(-every))
 }
 
-// mitigationEnding asks, under the card of its attack, whether a mitigation is to hold longer, if it still ends then. When Slack or this replica
-// was away until it had ended, it says so.
+// mitigationEnding asks, under the card of its attack, whether a mitigation is to hold longer, if it still ends then.
+// When Slack or this replica was away until it had ended, it says so.
 func mitigationEnding(about record.ChangeFacts, f facts) plan {
 	ch := f.change
 	if ch.ID == "" || !ch.InForce(ch.At) || !ch.Until.Equal(about.Until) { // it was undone, or extended
@@ -71,7 +72,8 @@ func endOverdue(_ record.ChangeFacts, f facts) plan {
 	return say(f.post(card.EndOverdue(f.account.Account, f.change, responsible(f.change, f.Triage), f.now)))
 }
 
-// responsible is the owner of a change's attack, else the change's author; "" for a person at a terminal, who can't be mentioned.
+// responsible is the owner of a change's attack, else the change's author; "" for a person at a terminal, who can't be
+// mentioned.
 func responsible(ch record.Change, t record.Triage) string {
 	user := ch.Actor.ID
 	if t.Owner != nil {
@@ -83,8 +85,8 @@ func responsible(ch record.Change, t record.Triage) string {
 	return user
 }
 
-// efficacyChanged says under the card of its attack that a mitigation does not work, or that what it denied came back, if that is so by now; in
-// the account's channel where there is no card.
+// efficacyChanged says under the card of its attack that a mitigation does not work, or that what it denied came back,
+// if that is so by now; in the account's channel where there is no card.
 func efficacyChanged(_ record.ChangeFacts, f facts) plan {
 	ch := f.change
 	if ch.ID == "" || ch.State == record.StateUndone {

@@ -50,7 +50,8 @@ func TestWhomAFailureMentions(t *testing.T) {
 	t.Parallel()
 	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
 	settled := func() Post {
-		f := facts{AttackDetails: record.AttackDetails{Changes: []record.Change{ch}}, account: Account{Account: &config.Account{Channel: "C1"}}, change: ch}
+		f := facts{AttackDetails: record.AttackDetails{Changes: []record.Change{ch}},
+			account: Account{Account: &config.Account{Channel: "C1"}}, change: ch}
 		f.Event = record.Event{ID: "c1", Channel: "C1"}
 		return changeSettled(record.ChangeFacts{}, f).posts[0]
 	}
@@ -104,7 +105,8 @@ func TestWhoHearsOfWhatFailed(t *testing.T) {
 		{"failed, and there are operators", "S0OPS", theAttack, record.ChangeSettled, loud, []string{"U0ANN", "S0OPS"}},
 		{"not working", "", theAttack, record.MitigationNotWorking, loud, []string{"U0ANN", "S0TEAM"}},
 		{"not working, acknowledged", "", theAttack, record.MitigationNotWorking, loud, []string{"U0ANN", "U0BOB", "S0TEAM"}},
-		{"not working, and there are operators", "S0OPS", theAttack, record.MitigationNotWorking, quiet, []string{"U0ANN", "S0OPS"}},
+		{"not working, and there are operators", "S0OPS", theAttack, record.MitigationNotWorking, quiet,
+			[]string{"U0ANN", "S0OPS"}},
 	} {
 		box := newBox(t)
 		box.put("attacks", theAttack, c.state)
@@ -113,7 +115,8 @@ func TestWhoHearsOfWhatFailed(t *testing.T) {
 			box.put("triage", theAttack, record.Triage{Owner: &record.Owner{ID: "U0BOB"}})
 		}
 		ch := record.Change{
-			ID: "c1", Account: "acme", AttackID: c.attack, Does: "Deny 203.0.113.7", State: record.StateFailed, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, At: now,
+			ID: "c1", Account: "acme", AttackID: c.attack, Does: "Deny 203.0.113.7", State: record.StateFailed,
+			Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, At: now,
 		}
 		if c.kind == record.MitigationNotWorking {
 			ch.State, ch.Fault = record.StateDone, ""
@@ -127,7 +130,9 @@ func TestWhoHearsOfWhatFailed(t *testing.T) {
 			Store:    box.Store,
 			Accounts: []Account{{Account: &config.Account{Name: "acme", Channel: "C1", OpsMention: c.ops, Routes: []config.Route{{Mention: "S0FIRST"}}}}},
 		})
-		require.NoError(t, n.handle(t.Context(), n.accounts["acme"], record.Event{ID: "e1", Account: "acme", Kind: c.kind, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}), c.name)
+		require.NoError(t, n.handle(t.Context(), n.accounts["acme"],
+			record.Event{ID: "e1", Account: "acme", Kind: c.kind, Channel: "C1", At: now,
+				Payload: record.ChangeFacts{Change: "c1"}}), c.name)
 		hears := []string{}
 		for _, mention := range regexp.MustCompile(`<(?:@|!subteam\^)(\w+)>`).FindAllStringSubmatch(said, -1) {
 			hears = append(hears, mention[1])

@@ -111,7 +111,8 @@ func TestWhatIsAboutTheSameWaits(t *testing.T) {
 	})
 }
 
-// A parked event is as urgent as what waits for it: an incident doesn't wait behind others because its card is in doubt.
+// A parked event is as urgent as what waits for it: an incident doesn't wait behind others because its card is in
+// doubt.
 func TestWhatIsParkedIsAsUrgentAsWhatWaitsForIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,8 @@ func await(ctx context.Context, stop <-chan struct{}, slot func() (wait time.Dur
 	}
 }
 
-// calm is how long after a 429, where no pace is configured, wafbot keeps to the one that Slack promises: another 429 each second helps no one.
+// calm is how long after a 429, where no pace is configured, wafbot keeps to the one that Slack promises: another 429
+// each second helps no one.
 const calm = 30 * time.Second
 
 // wire sends to Slack, within its pace. It embeds the loader so that both share one configuration.
@@ -50,8 +51,8 @@ const burst = 4
 // editsPerMinute is how many messages wafbot edits in a workspace: Slack takes some 50 of an app.
 const editsPerMinute = 40
 
-// postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
-// for what is.
+// postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given.
+// What isn't urgent leaves one for what is.
 func (n wire) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
 	if wait := n.cfg.Slack.HeldFor(slackconn.MethodPost, urgent); wait > 0 {
 		return min(wait, mostPause), nil // something urgent may find out earlier that Slack is back
@@ -69,7 +70,8 @@ func (n wire) postSlot(ctx context.Context, channel string, urgent bool) (wait t
 	return n.cfg.Store.Pace.PostSlot(ctx, channel, perSecond, atOnce, keep)
 }
 
-// editSlot takes the right to edit one message, when it is its turn among all that want to, of all accounts and replicas.
+// editSlot takes the right to edit one message, when it is its turn among all that want to, of all accounts and
+// replicas.
 func (n wire) editSlot(ctx context.Context, turn record.EditTurn) (wait time.Duration, err error) {
 	if wait := n.cfg.Slack.HeldFor(slackconn.MethodUpdate, false); wait > 0 {
 		return wait, nil
@@ -86,8 +88,8 @@ func (n wire) awaitEdit(ctx context.Context, stop <-chan struct{}, at record.Pla
 	return await(ctx, stop, func() (time.Duration, error) { return n.editSlot(ctx, turn) })
 }
 
-// edit puts a message in the place of another (chat.update), plainer when Slack refuses what is in it. Without metadata that of the other stays.
-// The right to edit was taken.
+// edit puts a message in the place of another (chat.update), plainer when Slack refuses what is in it. Without metadata
+// that of the other stays. The right to edit was taken.
 func (n wire) edit(ctx context.Context, at record.Place, msg card.Message) error {
 	for {
 		opts := msg.Options()
@@ -113,7 +115,8 @@ func (n wire) edit(ctx context.Context, at record.Place, msg card.Message) error
 	}
 }
 
-// bringUpToDate puts a post in the place of a message that is no attack's card. One that can't be edited, because it was deleted, is left as it is.
+// bringUpToDate puts a post in the place of a message that is no attack's card. One that can't be edited, because it
+// was deleted, is left as it is.
 func (n *Notifier) bringUpToDate(ctx context.Context, p Post) error {
 	var stop <-chan struct{} // never, where another replica owns the account
 	if q := n.queue(p.Account); q != nil {
@@ -136,8 +139,9 @@ func repeatable(err error) bool {
 	return v == slackconn.NotSent || v == slackconn.Doubtful || v == slackconn.Forbidden
 }
 
-// plainer is what to send in place of a message that Slack refuses for what is in it, if that is the fault: a plain card is forgiven, a lost one
-// never. Without what it carries for wafbot it can't be read back, so that goes only where that is the fault.
+// plainer is what to send in place of a message that Slack refuses for what is in it, if that is the fault: a plain
+// card is forgiven, a lost one never. Without what it carries for wafbot it can't be read back, so that goes only where
+// that is the fault.
 func (n wire) plainer(method string, m card.Message, err error) (card.Message, bool) {
 	v, _ := slackconn.Judge(err)
 	switch {
@@ -149,11 +153,13 @@ func (n wire) plainer(method string, m card.Message, err error) (card.Message, b
 		return card.Message{}, false
 	}
 	n.cfg.Metrics.SlackRefused.WithLabelValues(method).Inc()
-	n.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", slackconn.Detailed(err))
+	n.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err",
+		slackconn.Detailed(err))
 	return m, true
 }
 
-// gone reports whether an error says that a message is no longer there, can't be edited any more, or that its channel is closed to wafbot.
+// gone reports whether an error says that a message is no longer there, can't be edited any more, or that its channel
+// is closed to wafbot.
 func gone(err error) bool {
 	return deleted(err) || uneditable(err) || slices.Contains([]string{"is_inactive", "is_archived", "channel_not_found", "not_in_channel"}, slackconn.ErrorName(err))
 }

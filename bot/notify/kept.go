@@ -5,9 +5,9 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// approvalChanged keeps the one card of an approval request true. It is posted under the card of its attack, where the channel sees it too, else into
-// the account's channel. When the request is decided and done the asker is mentioned under it; when it was done alone, the people whom the
-// configuration names.
+// approvalChanged keeps the one card of an approval request true. It is posted under the card of its attack, where the
+// channel sees it too, else into the account's channel. When the request is decided and done the asker is mentioned
+// under it; when it was done alone, the people whom the configuration names.
 func approvalChanged(_ record.ApprovalChanged, f facts) plan {
 	q := f.request
 	if q.ID == "" || f.kept.shows >= q.Revision {
@@ -31,8 +31,9 @@ func approvalChanged(_ record.ApprovalChanged, f facts) plan {
 	return say(request, decided)
 }
 
-// permissionChanged keeps the one notice of a permission loss true, and says in one message more that the permission is back: an edit mentions no
-// one. A loss that was over before it could be notified is not: the person who was refused knows.
+// permissionChanged keeps the one notice of a permission loss true, and says in one message more that the permission is
+// back: an edit mentions no one. A loss that was over before it could be notified is not: the person who was refused
+// knows.
 func permissionChanged(changed record.PermissionChanged, f facts) plan {
 	t, posted := f.loss, f.kept.at.TS != ""
 	if !t.Since.Equal(changed.Since) || !posted && !t.GoesOn() || posted && f.kept.shows >= t.Revision { // of a loss before, or said already
@@ -48,8 +49,8 @@ func permissionChanged(changed record.PermissionChanged, f facts) plan {
 	return say(notice, over)
 }
 
-// drillChanged posts a test card, or shows on it who acknowledged it; its pager is called meanwhile. The report comes in
-// the thread of the first card. Where a card is, the outbox knows.
+// drillChanged posts a test card, or shows on it who acknowledged it; its pager is called meanwhile. The report comes
+// in the thread of the first card. Where a card is, the outbox knows.
 func drillChanged(changed record.DrillFacts, f facts) plan {
 	d := f.drill
 	if changed.Drill != d.ID { // of a drill before

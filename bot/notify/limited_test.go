@@ -14,7 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Slack asks for half an hour. What isn't urgent waits for it; an incident is tried each minute, and once Slack takes one all others go on.
+// Slack asks for half an hour. What isn't urgent waits for it; an incident is tried each minute, and once Slack takes
+// one all others go on.
 func TestALongPauseOfSlackDoesNotHoldIncidents(t *testing.T) {
 	t.Parallel()
 	var lifted time.Time
@@ -70,7 +71,8 @@ func TestAStopWaitsForNoEdit(t *testing.T) {
 		go func() { defer close(ended); n.Own(t.Context(), more, "acme", Unread{}) }()
 		synctest.Wait()
 		go func() {
-			edited <- n.bringUpToDate(t.Context(), Post{Account: "acme", Delivery: "r1", replaces: record.Place{Channel: "C1", TS: "1.1"}})
+			edited <- n.bringUpToDate(t.Context(), Post{Account: "acme", Delivery: "r1",
+				replaces: record.Place{Channel: "C1", TS: "1.1"}})
 		}()
 		synctest.Wait()
 		require.Empty(t, edited, "it waits")

@@ -142,7 +142,8 @@ const drillAgain = 2 * time.Second
 
 // byClock is what the clock asks for.
 func byClock(id string, at time.Time, line record.Line) call.Invocation {
-	return call.Invocation{ID: id, At: at, Line: line, Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}}
+	return call.Invocation{ID: id, At: at, Line: line,
+		Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}}
 }
 
 // loadChange reads a change, the one that it extends, and what is stored of its attack: of a settled one, which only
@@ -233,8 +234,9 @@ func (n *Notifier) loadAttack(ctx context.Context, f *facts) (err error) {
 	}
 	if changed && (!f.known() || f.State.Revision < a.Revision) {
 		f.State = record.AttackState{
-			Attack: a.Attack, Severity: a.Severity, ObservedAt: f.At, Quiet: a.Quiet, Mention: a.Mention, Suppressed: a.Suppressed,
-			Revision: a.Revision,
+			Attack: a.Attack, Severity: a.Severity, ObservedAt: f.At, Quiet: a.Quiet, Mention: a.Mention,
+			Suppressed: a.Suppressed,
+			Revision:   a.Revision,
 		}
 	}
 	channel := cmp.Or(f.Card.Channel, f.State.Channel)
@@ -278,7 +280,8 @@ func (n loader) roles(ctx context.Context, a Account) text.Text {
 }
 
 // successor is the line that leads from a former card of an attack to its card; empty if it has none elsewhere.
-func (n loader) successor(ctx context.Context, a Account, attack string, former record.Place) (line text.Text, err error) {
+func (n loader) successor(ctx context.Context, a Account, attack string, former record.Place) (line text.Text,
+	err error) {
 	f := facts{account: a, attack: attack}
 	if err := n.loadPlace(ctx, &f); err != nil || f.Card.TS == "" || f.Card.Message() == former.Message() {
 		return nil, err
@@ -296,7 +299,8 @@ func (n loader) successor(ctx context.Context, a Account, attack string, former 
 
 // lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the
 // attack isn't.
-func (n loader) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event, known bool, err error) {
+func (n loader) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event,
+	known bool, err error) {
 	state, known, err := n.cfg.Store.Attacks.AttackState(ctx, account, attack)
 	return record.NewCardLost(account, state.Attack.Brief(), at, stands, n.cfg.Clocks.ServiceNow(account)), known, err
 }

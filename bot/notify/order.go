@@ -60,7 +60,8 @@ func (f facts) attention(shows call.Situation) attention {
 	return attention{
 		touched:  slices.MaxFunc(times, time.Time.Compare),
 		incident: h.Incident,
-		open:     t.Owner == nil && slices.Contains([]words.State{words.NotBlocked, words.PartlyBlocked, words.Unknown}, h.State),
+		open: t.Owner == nil && slices.Contains([]words.State{words.NotBlocked, words.PartlyBlocked,
+			words.Unknown}, h.State),
 	}
 }
 

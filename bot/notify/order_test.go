@@ -17,8 +17,9 @@ import (
 // drawnFacts are those of a card that was posted then, of an attack that gets through.
 func drawnFacts(posted time.Time, change ...func(*facts)) facts {
 	f := facts{
-		AttackDetails: record.AttackDetails{State: record.AttackState{Attack: apiclient.Attack{ID: "x:1", Type: "sqli", BlockStatus: "monitored", First: posted, Last: now, Hits: apiclient.Known(100)}, Notified: true}},
-		account:       Account{Account: &config.Account{Name: "acme"}}, now: now, attack: "a1", posted: posted,
+		AttackDetails: record.AttackDetails{State: record.AttackState{Attack: apiclient.Attack{ID: "x:1", Type: "sqli",
+			BlockStatus: "monitored", First: posted, Last: now, Hits: apiclient.Known(100)}, Notified: true}},
+		account: Account{Account: &config.Account{Name: "acme"}}, now: now, attack: "a1", posted: posted,
 	}
 	for _, c := range change {
 		c(&f)
@@ -36,26 +37,33 @@ func TestAttention(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	changed := func(via record.Via) func(*facts) {
 		return func(f *facts) {
-			f.Changes = []record.Change{{ID: "c1", AttackID: record.AttackID("acme", "x:1"), At: ago(time.Hour), Actor: record.Actor{ID: "U0ANN", Via: via}}}
+			f.Changes = []record.Change{{ID: "c1", AttackID: record.AttackID("acme", "x:1"), At: ago(time.Hour),
+				Actor: record.Actor{ID: "U0ANN", Via: via}}}
 		}
 	}
 	for name, tt := range map[string]struct {
 		facts facts
 		want  time.Duration
 	}{
-		"posted just now":                   {drawnFacts(now), 0},
-		"posted four hours ago":             {drawnFacts(ago(4 * time.Hour)), 30 * time.Minute},
-		"posted a day ago":                  {drawnFacts(ago(24 * time.Hour)), time.Hour},
-		"it rang an hour ago":               {drawnFacts(ago(24*time.Hour), func(f *facts) { f.State.MentionedAt = ago(time.Hour) }), 7*time.Minute + 30*time.Second},
-		"it resumed an hour ago":            {drawnFacts(ago(24*time.Hour), func(f *facts) { f.State.ResumedAt = ago(time.Hour) }), 7*time.Minute + 30*time.Second},
-		"its owner left it an hour ago":     {drawnFacts(ago(24*time.Hour), func(f *facts) { f.Triage.UnackedAt = ago(time.Hour) }), 7*time.Minute + 30*time.Second},
-		"a note":                            {drawnFacts(ago(24*time.Hour), func(f *facts) { f.Triage.Notes = []record.Note{{At: ago(time.Hour)}} }), 7*time.Minute + 30*time.Second},
-		"a change":                          {drawnFacts(ago(24*time.Hour), changed(record.ViaButton)), 7*time.Minute + 30*time.Second},
-		"a change of the clock's":           {drawnFacts(ago(24*time.Hour), changed(record.ViaClock)), time.Hour},
-		"acknowledged just now":             {drawnFacts(ago(24*time.Hour), ownedSince(now)), 0},
-		"acknowledged an hour ago":          {drawnFacts(ago(24*time.Hour), ownedSince(ago(time.Hour))), 30 * time.Minute},
-		"all hits are blocked, an hour old": {drawnFacts(ago(time.Hour), func(f *facts) { f.State.Attack.BlockStatus = "blocked" }), 30 * time.Minute},
-		"a verdict of real, an hour ago": {drawnFacts(ago(24*time.Hour), func(f *facts) { f.Triage.Verdict = &record.Verdict{Is: "real", At: ago(time.Hour)} }),
+		"posted just now":       {drawnFacts(now), 0},
+		"posted four hours ago": {drawnFacts(ago(4 * time.Hour)), 30 * time.Minute},
+		"posted a day ago":      {drawnFacts(ago(24 * time.Hour)), time.Hour},
+		"it rang an hour ago": {drawnFacts(ago(24*time.Hour),
+			func(f *facts) { f.State.MentionedAt = ago(time.Hour) }), 7*time.Minute + 30*time.Second},
+		"it resumed an hour ago": {drawnFacts(ago(24*time.Hour),
+			func(f *facts) { f.State.ResumedAt = ago(time.Hour) }), 7*time.Minute + 30*time.Second},
+		"its owner left it an hour ago": {drawnFacts(ago(24*time.Hour),
+			func(f *facts) { f.Triage.UnackedAt = ago(time.Hour) }), 7*time.Minute + 30*time.Second},
+		"a note": {drawnFacts(ago(24*time.Hour),
+			func(f *facts) { f.Triage.Notes = []record.Note{{At: ago(time.Hour)}} }), 7*time.Minute + 30*time.Second},
+		"a change":                 {drawnFacts(ago(24*time.Hour), changed(record.ViaButton)), 7*time.Minute + 30*time.Second},
+		"a change of the clock's":  {drawnFacts(ago(24*time.Hour), changed(record.ViaClock)), time.Hour},
+		"acknowledged just now":    {drawnFacts(ago(24*time.Hour), ownedSince(now)), 0},
+		"acknowledged an hour ago": {drawnFacts(ago(24*time.Hour), ownedSince(ago(time.Hour))), 30 * time.Minute},
+		"all hits are blocked, an hour old": {drawnFacts(ago(time.Hour),
+			func(f *facts) { f.State.Attack.BlockStatus = "blocked" }), 30 * time.Minute},
+		"a verdict of real, an hour ago": {drawnFacts(ago(24*time.Hour),
+			func(f *facts) { f.Triage.Verdict = &record.Verdict{Is: "real", At: ago(time.Hour)} }),
 			7*time.Minute + 30*time.Second},
 	} {
 		a := tt.facts.attention(tt.facts.situation())

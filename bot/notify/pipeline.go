@@ -11,7 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// plan is what is made of an event and its facts. The zero plan says nothing: the event is only removed from the outbox.
+// plan is what is made of an event and its facts. The zero plan says nothing: the event is only removed from the
+// outbox.
 type plan struct {
 	stale  bool           // the card of the event's attack is
 	redraw bool           // cards may be stale that say the same

@@ -146,7 +146,9 @@ func waits(id string, kind record.EventKind, revision int) record.Event {
 func TestPlansOfAttacks(t *testing.T) {
 	t.Parallel()
 	first := facts{AttackDetails: record.AttackDetails{State: record.AttackState{Attack: through, Revision: 1}}}
-	worse := facts{AttackDetails: record.AttackDetails{Card: cardAt, State: record.AttackState{Attack: through, Revision: 3, ObservedAt: now}}, waiting: []record.Event{waits("e1", record.Worsened, 2)}}
+	worse := facts{AttackDetails: record.AttackDetails{Card: cardAt,
+		State: record.AttackState{Attack: through, Revision: 3, ObservedAt: now}},
+		waiting: []record.Event{waits("e1", record.Worsened, 2)}}
 	with := func(f facts, waiting ...record.Event) facts {
 		f.waiting = waiting
 		return f
@@ -164,8 +166,9 @@ func TestPlansOfAttacks(t *testing.T) {
 		{name: "an incident's is urgent", kind: record.NewIncident, id: firstPost, payload: changed(incident(), 1), facts: isIncident, want: []string{"C1 card urgent as card"}},
 		{
 			name: "what the card says is superseded", kind: record.NewAttack, id: firstPost, payload: changed(through, 1),
-			facts: with(facts{AttackDetails: record.AttackDetails{State: record.AttackState{Attack: through, Revision: 2}}}, waits(firstPost, record.NewAttack, 1), waits("e2", record.Worsened, 2), waits("e3", record.Grew, 3)),
-			want:  []string{"C1 card as card supersedes e2"},
+			facts: with(facts{AttackDetails: record.AttackDetails{State: record.AttackState{Attack: through, Revision: 2}}},
+				waits(firstPost, record.NewAttack, 1), waits("e2", record.Worsened, 2), waits("e3", record.Grew, 3)),
+			want: []string{"C1 card as card supersedes e2"},
 		},
 		{
 			name: "the first event is as urgent as the attack by now", kind: record.BecameIncident, payload: changed(incident(), 1),
@@ -202,9 +205,12 @@ func TestPlansOfAttacks(t *testing.T) {
 			name: "an attack's card stays", kind: record.Worsened, payload: changed(through, 2), facts: elsewhere,
 			want: []string{"stale", "C2/1.1 broadcast urgent reposts in C1 else C2 urgent"},
 		},
-		{name: "it grew", kind: record.Grew, payload: changed(through, 2), facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}}, want: []string{"stale"}},
+		{name: "it grew", kind: record.Grew, payload: changed(through, 2),
+			facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}}, want: []string{"stale"}},
 		{name: "it grew without a card", kind: record.Grew, payload: changed(through, 2)},
-		{name: "it went quiet", kind: record.WentQuiet, payload: changed(through, 2), facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}}, want: []string{"stale", "emits course:e1: attack ended"}},
+		{name: "it went quiet", kind: record.WentQuiet, payload: changed(through, 2),
+			facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}},
+			want:  []string{"stale", "emits course:e1: attack ended"}},
 		{
 			name: "it resumed: whom its route mentions", kind: record.Resumed, payload: changed(through, 2), facts: resumed, says: "S0ONCALL",
 			want: []string{"stale", "C1/1.1 broadcast urgent reposts in C1 else C1 urgent"},
@@ -214,8 +220,10 @@ func TestPlansOfAttacks(t *testing.T) {
 			want: []string{"stale"},
 		},
 		{
-			name: "a storm went quiet", kind: record.WentQuiet, payload: record.AttackChanged{Attack: through, Revision: 2, Storm: &record.Storm{}}, facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}},
-			want: []string{"stale"},
+			name: "a storm went quiet", kind: record.WentQuiet,
+			payload: record.AttackChanged{Attack: through, Revision: 2, Storm: &record.Storm{}},
+			facts:   facts{AttackDetails: record.AttackDetails{Card: cardAt}},
+			want:    []string{"stale"},
 		},
 	}, record.NewAttack, record.NewIncident, record.BecameIncident, record.Worsened, record.Grew, record.WentQuiet, record.Resumed)
 }
@@ -223,7 +231,8 @@ func TestPlansOfAttacks(t *testing.T) {
 func TestPlansOfCards(t *testing.T) {
 	t.Parallel()
 	lost := record.CardReplaced{Attack: through, Former: cardAt.Message()}
-	known := facts{AttackDetails: record.AttackDetails{Card: cardAt, State: record.AttackState{Attack: through, Revision: 2, Quiet: true}}}
+	known := facts{AttackDetails: record.AttackDetails{Card: cardAt,
+		State: record.AttackState{Attack: through, Revision: 2, Quiet: true}}}
 	moved, unknown := known, facts{AttackDetails: record.AttackDetails{Card: cardAt}}
 	moved.Card.TS = "2.2"
 	goesOn := known
@@ -236,16 +245,20 @@ func TestPlansOfCards(t *testing.T) {
 		{name: "it has no successor", kind: record.CardLeft, payload: lost},
 		{name: "quiet", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: known, want: []string{"C1/1.1 optional"}},
 		{name: "it goes on again by now", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: goesOn},
-		{name: "quiet without a card", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: facts{AttackDetails: record.AttackDetails{State: known.State}}},
+		{name: "quiet without a card", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through},
+			facts: facts{AttackDetails: record.AttackDetails{State: known.State}}},
 	}, record.CardLost, record.CardLeft, record.AttackEnded)
 }
 
 func TestPlansOfNotices(t *testing.T) {
 	t.Parallel()
-	owner := facts{AttackDetails: record.AttackDetails{Triage: record.Triage{Owner: &record.Owner{ID: "U0ANN", By: record.Actor{ID: "U0ROB"}}}}}
+	owner := facts{AttackDetails: record.AttackDetails{Triage: record.Triage{Owner: &record.Owner{ID: "U0ANN",
+		By: record.Actor{ID: "U0ROB"}}}}}
 	ownerWithCard := owner
 	ownerWithCard.Card = cardAt
-	lapsed := facts{AttackDetails: record.AttackDetails{Card: cardAt, State: record.AttackState{Mention: "S0ONCALL"}, Triage: record.Triage{UnackedAt: now, Lapsed: &record.Owner{ID: "U0ANN", Name: "Anna", Since: now.Add(-2 * time.Hour)}}}}
+	lapsed := facts{AttackDetails: record.AttackDetails{Card: cardAt, State: record.AttackState{Mention: "S0ONCALL"},
+		Triage: record.Triage{UnackedAt: now, Lapsed: &record.Owner{ID: "U0ANN", Name: "Anna",
+			Since: now.Add(-2 * time.Hour)}}}}
 	elsewhere, resumed := lapsed, lapsed
 	elsewhere.Card = record.Place{}
 	resumed.State.ResumedAt = now
@@ -279,7 +292,8 @@ func TestPlansOfChanges(t *testing.T) {
 		Steps: []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{ID: 7}, Sent: true, Done: true}},
 	}
 	of := func(ch record.Change, at record.Place) facts {
-		return facts{AttackDetails: record.AttackDetails{Changes: []record.Change{ch}, Card: at, Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}, change: ch}
+		return facts{AttackDetails: record.AttackDetails{Changes: []record.Change{ch}, Card: at,
+			Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}, change: ch}
 	}
 	failed, late, removed, undone, terminal, working := denied, denied, denied, denied, denied, of(denied, cardAt)
 	failed.State, failed.Fault = record.StateHalf, "the service is away"
@@ -331,7 +345,9 @@ func TestPlansOfMessagesThatAreKeptTrue(t *testing.T) {
 	acknowledged.Cards = []record.DrillCard{drill.Cards[0], {Channel: "C2", By: &record.Actor{ID: "U0ROB"}}}
 	test(t, []planned{
 		{name: "asked", kind: record.ApprovalAsked, payload: asks, facts: facts{request: asked}, want: []string{"C0 urgent as r1"}},
-		{name: "asked under a card", kind: record.ApprovalAsked, payload: asks, facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}, request: asked}, want: []string{"C1/1.1 broadcast urgent as r1 else C0 urgent as r1"}},
+		{name: "asked under a card", kind: record.ApprovalAsked, payload: asks,
+			facts: facts{AttackDetails: record.AttackDetails{Card: cardAt}, request: asked},
+			want:  []string{"C1/1.1 broadcast urgent as r1 else C0 urgent as r1"}},
 		{name: "shown", kind: record.ApprovalAsked, payload: asks, facts: facts{request: asked, kept: kept{at: at, shows: 1}}},
 		{
 			name: "rejected", kind: record.ApprovalAsked, payload: asks, facts: facts{request: rejected, kept: kept{at: at, shows: 1}},

@@ -241,11 +241,13 @@ func (n *Notifier) sendOnce(ctx context.Context, p Post, patience time.Duration)
 
 // logSaid logs that an event gets no message of its own.
 func (n *Notifier) logSaid(e record.Event) {
-	n.cfg.Log.Info("superseded: the card or another reply says it", "account", e.Account, "attack", e.Attack().ID, "kind", e.Kind)
+	n.cfg.Log.Info("superseded: the card or another reply says it", "account", e.Account, "attack", e.Attack().ID,
+		"kind", e.Kind)
 }
 
-// record takes a delivered event off the outbox, however long Redis is away: it isn't known whether a recording whose answer was lost took
-// place, and the event could be posted twice. A message that another replica has posted, too, is withdrawn.
+// record takes a delivered event off the outbox, however long Redis is away: it isn't known whether a recording whose
+// answer was lost took place, and the event could be posted twice. A message that another replica has posted, too, is
+// withdrawn.
 func (n *Notifier) record(ctx context.Context, e record.Event, at record.Place, card bool) error {
 	for {
 		double, err := n.cfg.Store.Outbox.Notified(context.WithoutCancel(ctx), e, at.Channel, at.TS, card) // a stop must not undo what was delivered
@@ -270,11 +272,13 @@ func (n *Notifier) withdraw(ctx context.Context, at record.Place) {
 		err := n.cfg.Slack.Delete(ctx, at.Channel, at.TS)
 		v, wait := slackconn.Judge(err)
 		if err == nil || v == slackconn.ChannelClosed || v == slackconn.Forbidden {
-			n.cfg.Log.WarnContext(ctx, "another replica posted this too: withdrew it", "channel", at.Channel, "ts", at.TS, "err", err)
+			n.cfg.Log.WarnContext(ctx, "another replica posted this too: withdrew it", "channel", at.Channel, "ts", at.TS,
+				"err", err)
 			return
 		}
 		if delay.Sleep(ctx, max(wait, time.Second)) != nil {
-			n.cfg.Log.ErrorContext(ctx, "another replica posted this too, and it can't be withdrawn", "channel", at.Channel, "ts", at.TS, "err", err)
+			n.cfg.Log.ErrorContext(ctx, "another replica posted this too, and it can't be withdrawn", "channel", at.Channel,
+				"ts", at.TS, "err", err)
 			return
 		}
 	}

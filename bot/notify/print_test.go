@@ -30,7 +30,8 @@ func printed(t *testing.T, out *bytes.Buffer) map[string]int {
 
 func line(e record.Event) string { return e.Kind.Name() + " " + e.Print().ID }
 
-// A replica posts a card and dies before it records that: what it printed by then, its successor prints again, with the same ids.
+// A replica posts a card and dies before it records that: what it printed by then, its successor prints again, with the
+// same ids.
 func TestAnEventIsPrintedBeforeItIsPosted(t *testing.T) {
 	t.Parallel()
 	hostile := through
@@ -63,7 +64,8 @@ func TestAnEventIsPrintedBeforeItIsPosted(t *testing.T) {
 	require.Equal(t, printed(t, &first), printed(t, &second))
 }
 
-// What says nothing of its own is printed, too: what another replica stored and a newer message takes off the outbox unread, and what only redraws a card.
+// What says nothing of its own is printed, too: what another replica stored and a newer message takes off the outbox
+// unread, and what only redraws a card.
 func TestWhatIsSupersededIsPrinted(t *testing.T) {
 	t.Parallel()
 	newest := waits("worse", record.Worsened, 3)

@@ -46,8 +46,10 @@ type done struct {
 
 func newQueue(n *Notifier, a Account) *queue {
 	return &queue{
-		notifier: n, account: a, began: time.Now(), missing: true, wake: make(chan struct{}, 1), stopping: make(chan struct{}),
-		lanes: map[string]*lane{}, known: map[string]time.Time{}, holders: map[string]*queued{}, behind: map[string][]*queued{},
+		notifier: n, account: a, began: time.Now(), missing: true, wake: make(chan struct{}, 1),
+		stopping: make(chan struct{}),
+		lanes:    map[string]*lane{}, known: map[string]time.Time{}, holders: map[string]*queued{},
+		behind: map[string][]*queued{},
 	}
 }
 
@@ -243,7 +245,8 @@ func (q *queue) ask(ctx context.Context, channel string, l *lane) {
 	l.running--
 	l.slot, l.asks = err == nil && wait == 0, time.Now().Add(wait)
 	if err != nil {
-		q.notifier.cfg.Log.WarnContext(ctx, "ask for the right to post", "account", q.account.Name, "channel", channel, "err", err)
+		q.notifier.cfg.Log.WarnContext(ctx, "ask for the right to post", "account", q.account.Name, "channel", channel,
+			"err", err)
 		l.fail(begun, 0)
 	}
 	signal(q.wake)
@@ -391,7 +394,8 @@ func (q *queue) ended(w *queued, begun time.Time, err error) {
 // failed notes that an event couldn't be notified yet. Of a message in doubt it only warns: it may be there.
 func (q *queue) failed(level slog.Level, w *queued, err error) {
 	ctx := record.WithRequest(context.Background(), w.Request) // which the log names
-	q.notifier.cfg.Log.Log(ctx, level, "notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
+	q.notifier.cfg.Log.Log(ctx, level, "notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel,
+		"err", err)
 	q.notifier.cfg.Metrics.NotifyFailures.Inc()
 }
 

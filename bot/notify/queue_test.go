@@ -162,7 +162,8 @@ func owning(t *testing.T, refuses func(channel, text string) string, play func(n
 }
 
 // owningWith is owning with what is configured in the bubble.
-func owningWith(t *testing.T, refuses func(channel, text string) string, configure func(*Config, *box), play func(n *Notifier, s *choosy)) {
+func owningWith(t *testing.T, refuses func(channel, text string) string, configure func(*Config, *box),
+	play func(n *Notifier, s *choosy)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &choosy{refuses: refuses, began: time.Now()}
@@ -248,7 +249,8 @@ func TestAnIncidentGoesAheadOfItsAttacksCard(t *testing.T) {
 	about := func(id string, kind record.EventKind) record.Event {
 		return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, Payload: record.AttackChanged{Attack: apiclient.Attack{ID: "x:1"}}}
 	}
-	q := newQueue(made(Config{MessagesPerSecond: 1, Slack: slackconn.Connect(slackconn.Config{})}), Account{Account: &config.Account{Name: "acme"}})
+	q := newQueue(made(Config{MessagesPerSecond: 1, Slack: slackconn.Connect(slackconn.Config{})}),
+		Account{Account: &config.Account{Name: "acme"}})
 	q.add([]record.Event{about("card", record.NewAttack)})
 	asks := func(l *lane) func(context.Context) {
 		q.mu.Lock()

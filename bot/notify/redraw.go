@@ -30,7 +30,8 @@ type redrawQueue struct {
 }
 
 func newRedrawQueue(n *Notifier, a Account, unread Unread) *redrawQueue {
-	r := &redrawQueue{notifier: n, account: a, unread: unread, wake: make(chan struct{}, 1), first: make(chan struct{}, 1), turns: turns{}}
+	r := &redrawQueue{notifier: n, account: a, unread: unread, wake: make(chan struct{}, 1), first: make(chan struct{}, 1),
+		turns: turns{}}
 	signal(r.wake) // what was stale before
 	return r
 }
@@ -210,7 +211,8 @@ func former(marked string) (attack string, at record.Place, ok bool) {
 // replace posts a card again if Slack refused its edit for good: the card is gone, or it can't be edited. If only its
 // figures changed, it stays. wait is how long that is too early. A former card that can't become a link
 // to its successor gets a reply with that link.
-func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err error) (wait time.Duration, failed error) {
+func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err error) (wait time.Duration,
+	failed error) {
 	attack, _, left := former(o.attack)
 	if !gone(err) || uneditable(err) && o.mark.Urgency.Figures() || left && deleted(err) {
 		return 0, nil

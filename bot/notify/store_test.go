@@ -38,7 +38,8 @@ func newBox(t testing.TB) *box {
 	b.wire = proxytest.New(b.redis.Dial)
 	t.Cleanup(b.wire.Close)
 	var err error
-	b.Store, err = store.Open(store.Config{Address: address.Options{URL: "redis://127.0.0.1:6379/0"}, Timeout: time.Minute})
+	b.Store, err = store.Open(store.Config{Address: address.Options{URL: "redis://127.0.0.1:6379/0"},
+		Timeout: time.Minute})
 	require.NoError(t, err)
 	b.AddHook(b)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
@@ -70,7 +71,8 @@ func (b *box) note(cmds ...redis.Cmder) {
 	if cmds[0].Name() == "hget" {
 		b.reads = append(b.reads, cmds[0].Args()[1].(string))
 	}
-	if at := record.ReadPlace(b.redis.HGet("{a:acme}:cards", theAttack)); at.TS != "" && (len(b.cards) == 0 || b.cards[len(b.cards)-1].TS != at.TS) {
+	if at := record.ReadPlace(b.redis.HGet("{a:acme}:cards", theAttack)); at.TS != "" &&
+		(len(b.cards) == 0 || b.cards[len(b.cards)-1].TS != at.TS) {
 		b.cards = append(b.cards, record.Place{Channel: at.Channel, TS: at.TS})
 	}
 	if b.meets != nil {
@@ -98,5 +100,6 @@ var theAttack = record.AttackID("acme", through.ID)
 // holds has the one attack stored, and a change that was made because of it.
 func (b *box) holds(state record.AttackState) {
 	b.put("attacks", theAttack, state)
-	b.put("changes", "c1", record.Change{ID: "c1", Account: "acme", AttackID: theAttack, Does: "Deny 203.0.113.7", State: record.StateDone, Actor: record.Actor{ID: "U0ANN"}, At: time.Now()})
+	b.put("changes", "c1", record.Change{ID: "c1", Account: "acme", AttackID: theAttack, Does: "Deny 203.0.113.7",
+		State: record.StateDone, Actor: record.Actor{ID: "U0ANN"}, At: time.Now()})
 }

@@ -97,7 +97,8 @@ func TestTheCardOfADeadReplicaMoves(t *testing.T) {
 		n.Notify("acme", []record.Event{became}) // the channels have turns of their own: this one is first
 		time.Sleep(time.Minute)
 		require.Zero(t, waiting(n))
-		require.Equal(t, []record.Place{{Channel: "C1", TS: "1.9"}, {Channel: "C1", TS: "1.1"}}, stored.cards, "each is recorded: the store has the former become a link")
+		require.Equal(t, []record.Place{{Channel: "C1", TS: "1.9"}, {Channel: "C1", TS: "1.1"}}, stored.cards,
+			"each is recorded: the store has the former become a link")
 		require.Len(t, s.all(), 1)
 		require.Contains(t, s.all()[0], "C2 ")
 	})

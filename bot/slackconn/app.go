@@ -45,15 +45,18 @@ func scopes() []Scope {
 	return []Scope{
 		{"chat:write", "cards and answers", "nothing is posted in Slack", false},
 		{"commands", "the slash command", "only buttons, mentions and the terminal are left", false},
-		{"app_mentions:read", "lines that mention wafbot, also in threads, where slash commands don't work", "mentions are ignored", false},
+		{"app_mentions:read", "lines that mention wafbot, also in threads, where slash commands don't work",
+			"mentions are ignored", false},
 		{"im:history", "lines in a direct message to wafbot", "messages to wafbot are ignored", false},
 		{"users:read", "who clicks: a full member, a guest or a stranger", "no changes from Slack", false},
 		{"channels:history", "verifying in a public channel that a card isn't there before it is posted again; rebuilding state from its messages after Redis was emptied", "a card can come twice there, never not at all; after Redis was emptied all do, and what was done before can't be undone", false},
 		{"groups:history", "the same in a private channel", "the same there", false},
-		{"channels:read", "`wafbot doctor`: a public channel's name, whether it is archived, whether wafbot is in it", "doctor can't check public channels", false},
+		{"channels:read", "`wafbot doctor`: a public channel's name, whether it is archived, whether wafbot is in it",
+			"doctor can't check public channels", false},
 		{"groups:read", "`wafbot doctor`: the same of a private channel", "doctor can't check private channels", false},
 		{"usergroups:read", "who is in the user groups that have a role; `wafbot doctor`: the groups that have one or are mentioned", "no user has a role by a user group", false},
-		{"chat:write.public", "cards in public channels that wafbot isn't in", "wafbot has to be invited into every channel", true},
+		{"chat:write.public", "cards in public channels that wafbot isn't in",
+			"wafbot has to be invited into every channel", true},
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// HistoryMessage is what is needed of a posted message. It is not slack-go's type, which refuses a whole page for one unknown block.
+// HistoryMessage is what is needed of a posted message. It is not slack-go's type, which refuses a whole page for one
+// unknown block.
 type HistoryMessage struct {
 	TS          string          `json:"ts"`
 	Thread      string          `json:"thread_ts"` // of a message with replies: its own TS
@@ -33,7 +34,8 @@ func (p HistoryMessage) Metadata() (m slack.SlackMetadata) {
 	return m
 }
 
-// HistoryQuery says which messages to read. One reading of a channel or thread begins with a query without a cursor, and goes on with those that follow it.
+// HistoryQuery says which messages to read. One reading of a channel or thread begins with a query without a cursor,
+// and goes on with those that follow it.
 type HistoryQuery struct {
 	Channel string
 	Thread  string // "": the channel's own messages
@@ -48,11 +50,12 @@ const historyPage = 200
 // maxPages is how many pages a reading has at most: two million messages.
 const maxPages = 10_000
 
-// ErrSamePage says that a channel or thread goes on, by what Slack says, with a page that was read already, or with very many: it would never end.
+// ErrSamePage says that a channel or thread goes on, by what Slack says, with a page that was read already, or with
+// very many: it would never end.
 var ErrSamePage = errors.New("slack's pages of messages don't end")
 
-// History reads a page of a channel or thread, with metadata (conversations.history, conversations.replies). Where people wrote so much that a page is too
-// large to be read, it reads a smaller one.
+// History reads a page of a channel or thread, with metadata (conversations.history, conversations.replies). Where
+// people wrote so much that a page is too large to be read, it reads a smaller one.
 func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMessage, next HistoryQuery, err error) {
 	cursor := ""
 	for limit := historyPage; ; limit /= 10 {

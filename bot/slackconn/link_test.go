@@ -45,8 +45,8 @@ func TestStopDoesNotWaitForHello(t *testing.T) {
 	require.NoError(t, within(t, ended))
 }
 
-// A link on which nothing can be acknowledged is closed, though envelopes still come over it: they would be carried out, and Slack would show
-// that they failed.
+// A link on which nothing can be acknowledged is closed, though envelopes still come over it: they would be carried
+// out, and Slack would show that they failed.
 func TestALinkThatTakesNoAcknowledgementsEnds(t *testing.T) {
 	t.Parallel()
 	s := slacktest.New(t, "", func(conn *websocket.Conn, _ bool) {

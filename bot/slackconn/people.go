@@ -25,8 +25,8 @@ type People interface {
 // AllGroups stands for all user groups in place of a user's id.
 const AllGroups = "groups"
 
-// How long users and groups are cached, and how long to wait for their version. Without it the cache counts: Redis is unreachable then, and
-// changes are refused anyway.
+// How long users and groups are cached, and how long to wait for their version. Without it the cache counts: Redis is
+// unreachable then, and changes are refused anyway.
 const (
 	PeopleCachedFor = 5 * time.Minute
 	markTimeout     = 500 * time.Millisecond
@@ -78,10 +78,11 @@ func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) 
 	return mark, err == nil
 }
 
-// Member returns the user's name, the id of the token's workspace if the user is one of its users, else "", and whether he is a full member there: no guest, no
-// member of another workspace, no bot, not deactivated (users.info). team is the user's by what Slack delivered; "": it didn't say. In an Enterprise Grid that may
-// be another workspace than the token's, of which the user is a member all the same. After an error they are what was last known; of whom nothing is, the workspace is
-// that of the delivery where it is the token's.
+// Member returns the user's name, the id of the token's workspace if the user is one of its users, else "", and whether
+// he is a full member there: no guest, no member of another workspace, no bot, not deactivated (users.info). team is
+// the user's by what Slack delivered; "": it didn't say. In an Enterprise Grid that may be another workspace than the
+// token's, of which the user is a member all the same. After an error they are what was last known; of whom nothing is,
+// the workspace is that of the delivery where it is the token's.
 func (s *Client) Member(ctx context.Context, team, user string) (name, workspace string, full bool, err error) {
 	defer func() {
 		if err != nil {
@@ -109,8 +110,8 @@ func (s *Client) Member(ctx context.Context, team, user string) (name, workspace
 // have it asked.
 const unknownAgain = time.Minute
 
-// person is what is known of a user. What users.info says doesn't depend on where a delivery came from, so the id alone is its key. After an error it is what was
-// last known, unless an event has said since that it changed.
+// person is what is known of a user. What users.info says doesn't depend on where a delivery came from, so the id alone
+// is its key. After an error it is what was last known, unless an event has said since that it changed.
 func (s *Client) person(ctx context.Context, user string) (Person, error) {
 	mark, known := s.mark(ctx, user)
 	s.mu.Lock()
@@ -150,7 +151,8 @@ type Person struct {
 	workspaces  []string // ids of those in it that the user is a member of
 }
 
-// full reports whether a user is a full member of the token's workspace, whose team is the given one by what Slack delivered.
+// full reports whether a user is a full member of the token's workspace, whose team is the given one by what Slack
+// delivered.
 func (p Person) full(self Identity, delivered string) bool {
 	ours := delivered == "" || delivered == self.Team || delivered == self.Enterprise
 	if p.Outside != "" || p.Deactivated || !ours && delivered != p.team && !slices.Contains(p.workspaces, delivered) {

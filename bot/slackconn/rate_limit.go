@@ -22,8 +22,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// caller sends requests to Slack. After a 429 it calls no method before its Retry-After is over, but for what is urgent. Other methods go on. Its errors
-// hold no URL.
+// caller sends requests to Slack. After a 429 it calls no method before its Retry-After is over, but for what is
+// urgent. Other methods go on. Its errors hold no URL.
 type caller struct {
 	client *http.Client
 	api    string // prefix of the methods' URLs
@@ -87,7 +87,8 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// outcomeOf is what became of a call that was answered. Slack answers most errors with 200, and says so in the field ok.
+// outcomeOf is what became of a call that was answered. Slack answers most errors with 200, and says so in the field
+// ok.
 func outcomeOf(status int, body []byte) string {
 	switch {
 	case status >= http.StatusInternalServerError:
@@ -211,8 +212,8 @@ func (h hold) left(urgent bool) time.Duration {
 	return left
 }
 
-// HeldFor is how long a method is not called because Slack limits its rate; below 0, since when it is called again. What is urgent is held for a minute at
-// most.
+// HeldFor is how long a method is not called because Slack limits its rate; below 0, since when it is called again.
+// What is urgent is held for a minute at most.
 func (s *Client) HeldFor(method string, urgent bool) time.Duration {
 	s.http.mu.Lock()
 	defer s.http.mu.Unlock()

@@ -50,8 +50,8 @@ type Links interface {
 type SocketConfig struct {
 	Slack *Client
 	Links Links
-	// Handle handles an envelope by its id and type: slash_commands, interactive or events_api. Its result is sent with the
-	// acknowledgement; nil: none.
+	// Handle handles an envelope by its id and type: slash_commands, interactive or events_api. Its result is sent with
+	// the acknowledgement; nil: none.
 	Handle       func(ctx context.Context, id, kind string, payload []byte) *slack.ViewSubmissionResponse
 	Alone        bool                // nothing else receives: a token that is wrong from the start is an error
 	Opens        prometheus.Counter  // attempts to open a link

@@ -19,8 +19,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// careless is a bot as one would write it first. It stores and verifies nothing: it lists attacks and posts a line about each that it doesn't know,
-// again after each failure; it acknowledges a click, calls the service and updates the card.
+// careless is a bot as one would write it first. It stores and verifies nothing: it lists attacks and posts a line
+// about each that it doesn't know, again after each failure; it acknowledges a click, calls the service and updates the
+// card.
 type careless struct {
 	url     string // of the stage
 	posts   *http.Client

@@ -55,8 +55,8 @@ func (t terminal) complete(programs []*kong.Node, words []string) {
 	}
 }
 
-// choices are what may follow the words before, whether or not they begin like the last word. They come from descriptions
-// alone: a key press reads no configuration and sends nothing.
+// choices are what may follow the words before, whether or not they begin like the last word. They come from
+// descriptions alone: a key press reads no configuration and sends nothing.
 func choices(programs []*kong.Node, before []string, last string) []call.Option {
 	if len(before) == 0 {
 		return append(firstWords(programs), offer("--help", "all commands in short"), offer("--version", ""))
@@ -148,7 +148,8 @@ func valueOf(options []grammar.Option, word string) string {
 }
 
 // lineChoices are what may follow a program, whose first word may be one of these, or a verb with these arguments.
-func lineChoices(options []grammar.Option, words []call.Option, args []call.Arg, before []string, last string) (all []call.Option) {
+func lineChoices(options []grammar.Option, words []call.Option, args []call.Arg, before []string,
+	last string) (all []call.Option) {
 	previous, objects, given := "", 0, map[string]bool{}
 	for _, word := range before {
 		key, _, isKey := strings.Cut(word, "=")
@@ -198,7 +199,8 @@ func valueChoices(arg call.Arg, prefix string) (all []call.Option) {
 	if arg.Options == nil {
 		return nil
 	}
-	for _, o := range arg.Options(&call.Call{Facts: &call.Facts{}, Policy: policy.Policy{Policy: config.Default[config.Policy]()}}) {
+	for _, o := range arg.Options(&call.Call{Facts: &call.Facts{},
+		Policy: policy.Policy{Policy: config.Default[config.Policy]()}}) {
 		all = append(all, offer(prefix+o.Value, o.Label))
 	}
 	return all

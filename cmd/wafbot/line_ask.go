@@ -16,9 +16,11 @@ func (t terminal) confirm(ctx context.Context, o lineOptions, question error, al
 	if asked := words.In(o.zone); t.asks {
 		fmt.Fprintf(t.err, "%s\nDo it? [y/N] ", asked)
 	} else if always {
-		return t.answer(o, "asked", asked+"\nThis is asked in spite of -y, and there is no terminal to ask. Nothing was done", exitUsage), false
+		return t.answer(o, "asked", asked+"\nThis is asked in spite of -y, and there is no terminal to ask. Nothing was done",
+			exitUsage), false
 	} else {
-		return t.answer(o, "asked", asked+"\nThere is no terminal to ask: add -y if that is what you want. Nothing was done", exitUsage), false
+		return t.answer(o, "asked", asked+"\nThere is no terminal to ask: add -y if that is what you want. Nothing was done",
+			exitUsage), false
 	}
 	switch strings.ToLower(t.readLine(ctx)) {
 	case "y", "yes":

@@ -26,7 +26,8 @@ import (
 
 const attacker, neighbour = "203.0.113.7", "198.51.100.4"
 
-// lineWorld is an emulated world with an attack going on, and an environment that gives the user of the operating system a role.
+// lineWorld is an emulated world with an attack going on, and an environment that gives the user of the operating
+// system a role.
 type lineWorld struct {
 	*sandbox.World
 	environ []string

@@ -15,7 +15,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// maxLogged is how much of one value a line of the log shows, in characters: an attacker's path may have 100,000, and journald cuts lines of 48 kB.
+// maxLogged is how much of one value a line of the log shows, in characters: an attacker's path may have 100,000, and
+// journald cuts lines of 48 kB.
 const maxLogged = 1_000
 
 // logAs is the program's log as the configuration wants it, one line an event. Values are sanitized and cut: strangers
@@ -57,8 +58,8 @@ func logged(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// boundMemory sets Go's memory limit to nine tenths of the container's (its cgroup's). Otherwise the heap grows to twice
-// what is live before garbage is collected, and the kernel kills wafbot. GOMEMLIMIT in the environment wins.
+// boundMemory sets Go's memory limit to nine tenths of the container's (its cgroup's). Otherwise the heap grows to
+// twice what is live before garbage is collected, and the kernel kills wafbot. GOMEMLIMIT in the environment wins.
 func boundMemory(log *slog.Logger) {
 	limit, err := memlimit.Set()
 	switch {

@@ -159,7 +159,8 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 	})
 }
 
-// An older version's state is left as it is: this one says how to proceed and what is in force at the service, and ends.
+// An older version's state is left as it is: this one says how to proceed and what is in force at the service, and
+// ends.
 func TestTheStateOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, miniRedis(t), workspace.IngressHTTP)

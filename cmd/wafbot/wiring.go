@@ -76,7 +76,8 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	}
 	var err error
 	a.Store, err = store.Open(store.Config{
-		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas,
+		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep,
+		Copies: cfg.Redis.WaitReplicas,
 		Clocks: a.clocks, Off: cfg.Policy.Changes == config.ChangesOff, Away: a.redisAway,
 		Damaged: func(names []string) { // once
 			a.log.Error("redis held what can't be read: it is set aside, and the rest goes on", "keys", names)
@@ -86,9 +87,10 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.sources = config.NewSourceFiles(cfg.Sources, a.log)
-	a.setup = call.Setup{Zone: cfg.Timezone, Off: a.Replicas.Off, StoreAway: a.Replicas.Away, Sources: func(account string) []config.Source {
-		return append(a.sources.Now(), a.tenants[account].sources.Now()...)
-	}}
+	a.setup = call.Setup{Zone: cfg.Timezone, Off: a.Replicas.Off, StoreAway: a.Replicas.Away,
+		Sources: func(account string) []config.Source {
+			return append(a.sources.Now(), a.tenants[account].sources.Now()...)
+		}}
 	s := cfg.Slack
 	a.slack = slackconn.Connect(slackconn.Config{
 		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.People, Calls: a.metrics.SlackCalls, Log: a.log,
@@ -142,7 +144,8 @@ const healthTimeout = time.Second
 func (a *app) Health(account string) (call.PollHealth, bool) {
 	h, link := a.tenants[account].poller.Health(), a.server.Trouble()
 	if h.Known() {
-		return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, TooLong: h.TooLong, Link: link}, true
+		return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, TooLong: h.TooLong,
+			Link: link}, true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()

@@ -59,7 +59,10 @@ func (a *app) StillTrying(account string, addresses []netip.Addr) bool {
 
 // GoesOn is for commands.Config. Only the owner's poller knows it, too.
 func (a *app) GoesOn(account, attack string) bool {
-	return a.tenants[account].poller.GoesOn(func(attackid string) bool { return record.AttackID(account, attackid) == attack })
+	return a.tenants[account].poller.GoesOn(func(attackid string) bool {
+		return record.AttackID(account,
+			attackid) == attack
+	})
 }
 
 // Changed is for commands.Config.

@@ -26,7 +26,8 @@ func (a *app) open() {
 	a.runner = commands.New(commands.Config{
 		Setup:    a.setup,
 		Services: services, Members: a.slack, Store: a.Store, Rebuilds: a.posts,
-		AuditOut: a.audit, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Health: a.Health, Sleep: delay.Sleep,
+		AuditOut: a.audit, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Health: a.Health,
+		Sleep:       delay.Sleep,
 		StillTrying: a.StillTrying, GoesOn: a.GoesOn, Changed: a.Changed, Routing: a.Routing, CardLinks: a.CardLinks,
 	})
 	s := a.cfg.Slack

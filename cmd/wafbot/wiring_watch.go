@@ -79,7 +79,8 @@ func (a *app) configuration() bot.Configuration {
 	return c
 }
 
-// watchClocks logs once when this machine's clock is off, and once when it is right again. It returns when the context ends.
+// watchClocks logs once when this machine's clock is off, and once when it is right again. It returns when the context
+// ends.
 func (a *app) watchClocks(ctx context.Context) {
 	before := false
 	every(ctx, time.Second, func() {

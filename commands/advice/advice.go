@@ -122,8 +122,8 @@ func undeniable(s call.Situation, source apiclient.Source) text.Text {
 	return nil
 }
 
-// deniedAlready says whose entry denies the busiest source. It leaves out entries of wafbot's changes, which have a line
-// of their own, and what the card begins with.
+// deniedAlready says whose entry denies the busiest source. It leaves out entries of wafbot's changes, which have a
+// line of their own, and what the card begins with.
 func deniedAlready(s call.Situation) text.Text {
 	top, ok := topSource(s)
 	if !ok || efficacy.Allowed(s, top) || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, top) }) {

@@ -38,7 +38,8 @@ func denyButton(s call.Situation, source Leak) call.Suggestion {
 	if lasts < s.Policy.RenewWhileActive {
 		length += ", longer while it keeps trying (" + text.Duration(s.Policy.RenewWhileActive) + " at most)"
 	}
-	seen, behind := s.Context.Sources[source.IP], call.Sentence{Spare: crowd, Text: "Everyone behind this address is blocked."}
+	seen, behind := s.Context.Sources[source.IP],
+		call.Sentence{Spare: crowd, Text: "Everyone behind this address is blocked."}
 	shared := words.LikelyShared(seen)
 	switch {
 	case shared:
@@ -108,7 +109,8 @@ func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
 // patchWords name path, part, type and application of a patch.
 func patchWords(s call.Situation, spec change.Patch) string {
 	place := strings.TrimSpace(text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path, 110))
-	return fmt.Sprintf("Blocks %s in %s, %s, %s, for %s. Works %s.", words.TypeName(spec.Kind), place, text.Sanitize(words.PartName(spec.Point), 40), patchedApp(s, spec), text.Duration(patchFor(s)), words.RuleWorks)
+	return fmt.Sprintf("Blocks %s in %s, %s, %s, for %s. Works %s.", words.TypeName(spec.Kind), place,
+		text.Sanitize(words.PartName(spec.Point), 40), patchedApp(s, spec), text.Duration(patchFor(s)), words.RuleWorks)
 }
 
 // patchedApp is the application that a patch is for, by name and number.
@@ -138,7 +140,8 @@ func modeButton(s call.Situation, now string) call.Suggestion {
 // worse can come of it than that answer.
 func changesRules(s call.Situation, b call.Suggestion) call.Suggestion {
 	if !s.Context.RulesLockedAt.IsZero() {
-		b.Confirm = append(b.Confirm, call.Sentence{Spare: locked, Text: "The service's rules were locked lately: it may be refused."})
+		b.Confirm = append(b.Confirm, call.Sentence{Spare: locked,
+			Text: "The service's rules were locked lately: it may be refused."})
 		b.Line.Flags = append(b.Line.Flags, call.FlagLocked)
 	}
 	return b

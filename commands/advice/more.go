@@ -75,7 +75,8 @@ func moreTriage(s call.Situation) Group {
 // moreLook are those that only show.
 func moreLook(s call.Situation) Group {
 	g := Group{Title: "Look"}
-	g.add("Details", "All that is known: sources, course, changes, notes, why a button is missing", record.LineOf(s.Account.Name, "attack", s.ID))
+	g.add("Details", "All that is known: sources, course, changes, notes, why a button is missing",
+		record.LineOf(s.Account.Name, "attack", s.ID))
 	if s.Storm != nil {
 		g.add("List", "All grouped attacks", record.LineOf(s.Account.Name, "attacks").With("storm", s.ID))
 	}

@@ -26,7 +26,8 @@ func noStormDeny(s call.Situation) text.Lines {
 	return append(lines, line)
 }
 
-// stormPlace is the path that most of the storm goes to, as a line names it; ok reports whether there is one and it is known whole.
+// stormPlace is the path that most of the storm goes to, as a line names it; ok reports whether there is one and it is
+// known whole.
 func stormPlace(s call.Situation) (method, place string, ok bool) {
 	method, place, ok = strings.Cut(s.Storm.Place, " ")
 	return method, place, ok && namesMethod(method) && !strings.HasSuffix(place, "…") && place == text.Sanitize(place, text.MaxHost+text.MaxPath)

@@ -100,7 +100,8 @@ func since(before, now apiclient.Figure) apiclient.Figure {
 // covered reports whether a denial holds for the source on the attack's application, whoever made it: also one that
 // doesn't work, for another would do no more. The allowlist wins over all.
 func covered(s call.Situation, source apiclient.Source) bool {
-	return !efficacy.Allowed(s, source) && (efficacy.Listed(s, apiclient.ListDeny, source) != nil || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, source) }))
+	return !efficacy.Allowed(s, source) && (efficacy.Listed(s, apiclient.ListDeny, source) != nil ||
+		ownInForce(s, func(ch record.Change) bool { return denies(s, ch, source) }))
 }
 
 // deniedInVain reports whether a denial of wafbot's for the source is seen not to work.
@@ -113,14 +114,16 @@ func deniedInVain(s call.Situation, source apiclient.Source) bool {
 // denies reports whether a change put the source on the denylist.
 func denies(s call.Situation, ch record.Change, source apiclient.Source) bool {
 	return slices.ContainsFunc(ch.Steps, func(step record.Step) bool {
-		return step.Kind == record.AddEntry && step.Done && step.Entry.List == apiclient.ListDeny && efficacy.Holds(s, *step.Entry, source)
+		return step.Kind == record.AddEntry && step.Done && step.Entry.List == apiclient.ListDeny &&
+			efficacy.Holds(s, *step.Entry, source)
 	})
 }
 
 // allowlisted reports whether every source of the attack is on the allowlist, so that nothing can stop it.
 func allowlisted(s call.Situation) bool {
 	a := s.Attack
-	return len(a.Sources) > 0 && efficacy.AllListed(a) && !slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return !efficacy.Allowed(s, source) })
+	return len(a.Sources) > 0 && efficacy.AllListed(a) &&
+		!slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return !efficacy.Allowed(s, source) })
 }
 
 // stoppedForAll reports whether a patch or mode is seen to stop the attack, whatever its source and whoever made it. Of

@@ -66,7 +66,8 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 		}
 	}
 	q.Role = approverRole(c, q.Asker, q.Role)
-	if after := c.Policy.Approval.OverrideAfter; after > 0 && after < c.Policy.Approval.Timeout && words.NeverOverridden(q) == "" {
+	if after := c.Policy.Approval.OverrideAfter; after > 0 && after < c.Policy.Approval.Timeout &&
+		words.NeverOverridden(q) == "" {
 		q.OverrideAt = now.Add(after)
 	}
 	return q

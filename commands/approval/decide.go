@@ -38,7 +38,8 @@ func ByLine(c *call.Call) (q record.ApprovalRequest, err error) {
 		} else {
 			words.Addf(".")
 		}
-		return q, refusal.About(refusal.Usage(words, " It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again"), "request", "")
+		return q, refusal.About(refusal.Usage(words,
+			" It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again"), "request", "")
 	case 1:
 		return found[0], nil
 	}

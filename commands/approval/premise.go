@@ -83,17 +83,19 @@ func premiseOf(plans []call.Plan) (p record.Premise) {
 	return p
 }
 
-// premiseSteps is what the step does, without what moves with the clock: each source that it adds for itself, because which of them share an entry
-// moves with what is listed.
+// premiseSteps is what the step does, without what moves with the clock: each source that it adds for itself, because
+// which of them share an entry moves with what is listed.
 func premiseSteps(s record.Step) (all []string) {
 	switch s.Kind {
 	case record.AddEntry:
 		for _, t := range grammar.TargetsOf(*s.Entry) {
-			all = append(all, fmt.Sprintf("add %s to the %s, applications %v", text.Sanitize(t.String(), text.MaxPath), words.ListName(s.Entry.List), s.Entry.Apps))
+			all = append(all, fmt.Sprintf("add %s to the %s, applications %v", text.Sanitize(t.String(), text.MaxPath),
+				words.ListName(s.Entry.List), s.Entry.Apps))
 		}
 		return all
 	case record.DeleteEntry:
-		return []string{fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, words.Sources(*s.Entry), words.ListName(s.Entry.List))}
+		return []string{fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, words.Sources(*s.Entry),
+			words.ListName(s.Entry.List))}
 	case record.DeleteRule:
 		return []string{fmt.Sprintf("delete rule %d, %s", s.Rule.ID, words.Rule(nil, *s.Rule))}
 	}
@@ -102,7 +104,8 @@ func premiseSteps(s record.Step) (all []string) {
 
 // standing is an entry as it stands.
 func standing(e apiclient.IPRule) string {
-	return text.New(words.Sources(e), " is on the ", words.ListName(e.List), words.Until(e.Expires), words.Author(e)).String()
+	return text.New(words.Sources(e), " is on the ", words.ListName(e.List), words.Until(e.Expires),
+		words.Author(e)).String()
 }
 
 // freeFigure is a figure that is no part of an address or an id.
@@ -110,8 +113,9 @@ var freeFigure = regexp.MustCompile(`(^|\s)\d[\d,]*($|[\s,;)])`)
 
 func withoutFigures(s string) string { return freeFigure.ReplaceAllString(s, "${1}N${2}") }
 
-// worsened says what changed for the worse since, for people; "" if what was asked for still holds. What is done already is no change for the worse,
-// but what would be taken away must be there still: an undo would not bring it back.
+// worsened says what changed for the worse since, for people; "" if what was asked for still holds. What is done
+// already is no change for the worse, but what would be taken away must be there still: an undo would not bring it
+// back.
 func worsened(p record.Premise, now record.Premise) string {
 	if s, ok := absent(now.Steps, p.Steps, exactly); ok {
 		return "now it would also " + s

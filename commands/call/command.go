@@ -67,7 +67,8 @@ func LookUp(commands []*Command, name string) (*Command, error) {
 		known = append(append(known, c.Name), c.Aliases...)
 	}
 	if name == "snooze" || name == "resolve" {
-		return &Command{}, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text.Newf("Unknown command: `%v`. Nothing was changed. `mute` suppresses notifications for a while, `ack` says that you are on it, `verdict` says what it was", name)}
+		return &Command{}, &refusal.Refusal{Kind: refusal.ErrUnknown,
+			Text: text.Newf("Unknown command: `%v`. Nothing was changed. `mute` suppresses notifications for a while, `ack` says that you are on it, `verdict` says what it was", name)}
 	}
 	text := text.Newf("Unknown command: %v%v. `help` lists them", refusal.Typed(name), grammar.Hint(name, known))
 	return &Command{}, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text}

@@ -23,8 +23,9 @@ var ErrOutcomeUnknown = errors.New("outcome unknown")
 // Unsaved is the answer for a change that was sent and could not be stored: the same delivery, or the same line, finds
 // it begun.
 func Unsaved(ch record.Change, err error) error {
-	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err), Text: text.Newf("*%v*: sent to the service, but %v, so what came of it isn't written down. Ask the same again: wafbot verifies before it sends",
-		ch.Does, refusal.Store(err))}
+	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err),
+		Text: text.Newf("*%v*: sent to the service, but %v, so what came of it isn't written down. Ask the same again: wafbot verifies before it sends",
+			ch.Does, refusal.Store(err))}
 }
 
 // NotDone is the answer for a change that failed, was done in part only, or whose outcome is unknown.

@@ -135,8 +135,8 @@ func PermissionFix(t record.PermissionLoss) text.Text {
 		text.Join(may, ", nor "))
 }
 
-// NotEnded decides about a change that is over and could not be ended. People are notified once that its end is overdue,
-// but not if the notice of lost permission says so already, or if the store was only away for a moment.
+// NotEnded decides about a change that is over and could not be ended. People are notified once that its end is
+// overdue, but not if the notice of lost permission says so already, or if the store was only away for a moment.
 func NotEnded(ch record.Change, err error, now time.Time, permissionLost bool) record.DueDecision {
 	l := record.DueDecision{Change: ch}
 	switch {
@@ -178,8 +178,8 @@ func EndedLateLine(ch record.Change) text.Text {
 	return text.Newf("*Done after all*, due at %v: %v", ch.Late.Due, words.Change(ch, nil))
 }
 
-// EndingLines ask about a change that ends while its attack is ongoing, and say why wafbot doesn't prolong it by itself.
-// If people can't be asked before it has ended, they say that it has.
+// EndingLines ask about a change that ends while its attack is ongoing, and say why wafbot doesn't prolong it by
+// itself. If people can't be asked before it has ended, they say that it has.
 func EndingLines(ch record.Change, now time.Time) []text.Text {
 	if !now.Before(ch.Until) {
 		return []text.Text{text.Newf("*%v* ended at %v while the attack went on",

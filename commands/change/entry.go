@@ -115,7 +115,8 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 			return p, err
 		}
 	}
-	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, words.Targets(sent), call.AppsText(c.Account, apps), policy.Lasting(length))
+	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, words.Targets(sent), call.AppsText(c.Account, apps),
+		policy.Lasting(length))
 	if l.list == apiclient.ListDeny && c.Policy.Renews(sent, length) {
 		p.Renews = End(c.Now, c.Policy.RenewWhileActive)
 	}
@@ -252,11 +253,13 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 		}
 		if efficacy.Covers(e, want) && call.HoldsFor(e.Apps, want.Apps) {
 			return refusal.Nothing(text.Newf("%v is on the %v%v%v, which wins: to %v it would do nothing. `remove %v list=%v` takes it off",
-				words.Sources(want), words.ListName(e.List), words.Until(e.Expires), words.Author(e), strings.ToLower(l.verb), words.Sources(e), e.List))
+				words.Sources(want), words.ListName(e.List), words.Until(e.Expires), words.Author(e), strings.ToLower(l.verb),
+				words.Sources(e), e.List))
 		}
 		if efficacy.Overlaps(e, want) && call.Overlap(e.Apps, want.Apps) {
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.Newf("%v is on the %v %v%v%v, which wins: there it has no effect",
-				words.Sources(e), words.ListName(e.List), call.AppsText(c.Account, e.Apps), words.Until(e.Expires), words.Author(e))})
+				words.Sources(e), words.ListName(e.List), call.AppsText(c.Account, e.Apps), words.Until(e.Expires),
+				words.Author(e))})
 		}
 	}
 	return nil

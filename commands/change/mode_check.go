@@ -40,8 +40,8 @@ func VerifiesMode(c record.Change, now time.Time) bool {
 }
 
 // ModeRulesLeft compares the listed rules with those that a switch of modes made. doubles are for the same requests:
-// the switch made them twice or replaced them. wrong says what else isn't as planned; nil: nothing, or another change of
-// wafbot's has overtaken the switch.
+// the switch made them twice or replaced them. wrong says what else isn't as planned; nil: nothing, or another change
+// of wafbot's has overtaken the switch.
 func ModeRulesLeft(c record.Change, all []record.Change, rules []apiclient.Rule) (doubles []apiclient.Rule, wrong text.Text) {
 	if c.State != record.StateDone || efficacy.Superseded(c, all) {
 		return nil, nil

@@ -53,7 +53,8 @@ func End(now time.Time, length time.Duration) time.Time {
 // complete.
 func ForTime(c *call.Call, l record.Line, does string, length time.Duration) call.Plan {
 	return call.Plan{
-		Line: About(c, l.With("for", grammar.DurationText(length))), Does: does + " " + policy.Lasting(length), When: words.RuleWorks, Until: End(c.Now, length),
+		Line: About(c, l.With("for", grammar.DurationText(length))), Does: does + " " + policy.Lasting(length),
+		When: words.RuleWorks, Until: End(c.Now, length),
 	}
 }
 
@@ -144,7 +145,8 @@ func GuardMode(c *call.Call, app int, to string) error {
 		if to == apiclient.ModeDefault {
 			return refusal.Guarded("the account's own mode has nothing to inherit from: name one of ", strings.Join(Modes, ", "))
 		}
-		approval.Need(c, config.ApproveRulesEverywhere, text.New("the account's own mode holds for ", words.ModeApp(c.Account, app)))
+		approval.Need(c, config.ApproveRulesEverywhere,
+			text.New("the account's own mode holds for ", words.ModeApp(c.Account, app)))
 	}
 	if to == apiclient.ModeOff {
 		approval.Need(c, config.ApproveModeOff, text.New("mode off lets everything through"))
@@ -175,8 +177,9 @@ func ModeWarnings(name, from, to string, length time.Duration, narrower []apicli
 		until = "until it is switched back"
 	}
 	if to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking {
-		ws = append(ws, refusal.Warning{InDialog: true, Text: text.Newf("incidents are registered only in monitoring mode: %v, wafbot can't know whether an attack on %v worked",
-			until, name)})
+		ws = append(ws, refusal.Warning{InDialog: true,
+			Text: text.Newf("incidents are registered only in monitoring mode: %v, wafbot can't know whether an attack on %v worked",
+				until, name)})
 	}
 	if to == apiclient.ModeBlock {
 		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("requests that only look like attacks are blocked too")})

@@ -50,7 +50,8 @@ func (u *undoing) undoAdd(s record.Step) {
 		for _, before := range s.Before {
 			if !u.neverDenied(before) && before.Lasts(u.Now) && !u.undoneSince(before) {
 				u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
-				u.note(words.Sources(before), " is on the ", words.ListName(before.List), words.Until(before.Expires), " again, as before", words.Author(before))
+				u.note(words.Sources(before), " is on the ", words.ListName(before.List), words.Until(before.Expires),
+					" again, as before", words.Author(before))
 			}
 		}
 		gone = func(e apiclient.IPRule) bool {
@@ -77,8 +78,8 @@ func (u *undoing) undoRemoval(e apiclient.IPRule) {
 	}
 }
 
-// entriesLeft are the entries that are left of the one that a step made. Some of its sources may have been removed since.
-// If none is left, or others changed one, it says what happened.
+// entriesLeft are the entries that are left of the one that a step made. Some of its sources may have been removed
+// since. If none is left, or others changed one, it says what happened.
 func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s record.Step) (left []apiclient.IPRule, changed text.Text) {
 	for _, e := range entries {
 		switch {
@@ -136,9 +137,9 @@ func (u *undoing) neverDenied(e apiclient.IPRule) bool {
 	return false
 }
 
-// noteCovering names the other entries that still hold for the sources of a removed one: those that cover its addresses,
-// and those for a country that the attack's sources come from. Only the service knows who is in a data center or behind
-// a proxy.
+// noteCovering names the other entries that still hold for the sources of a removed one: those that cover its
+// addresses, and those for a country that the attack's sources come from. Only the service knows who is in a data
+// center or behind a proxy.
 func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule) bool) {
 	country := ""
 	if slices.ContainsFunc(u.entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindCountry && !gone(e) }) {
@@ -153,7 +154,8 @@ func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule)
 		if !call.Everywhere(e.Apps) {
 			where = " " + call.AppsText(u.Account, e.Apps)
 		}
-		u.note("still on the ", words.ListName(e.List), ": ", words.Sources(e), " covers it", where, words.Until(e.Expires), words.Author(e))
+		u.note("still on the ", words.ListName(e.List), ": ", words.Sources(e), " covers it", where, words.Until(e.Expires),
+			words.Author(e))
 	}
 }
 

@@ -17,8 +17,8 @@ func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRu
 	return longest, ok && LastsAsLong(longest, want)
 }
 
-// longestFor is the entry that lasts longest of those that do at least as much as another. One whose end the service does not say lasts longest:
-// an entry must never be shortened.
+// longestFor is the entry that lasts longest of those that do at least as much as another. One whose end the service
+// does not say lasts longest: an entry must never be shortened.
 func longestFor(lists []apiclient.IPRule, want apiclient.IPRule) (longest apiclient.IPRule, ok bool) {
 	for _, e := range lists {
 		longer := e.Expires.IsZero() || !longest.Expires.IsZero() && e.Expires.After(longest.Expires)
@@ -97,7 +97,8 @@ func Ours(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 	return SameSource(e, *step.Entry) && (NamedBy(e, ch) || e.Reason == step.Entry.Reason)
 }
 
-// PartOf reports whether an entry is the one that the step made, as Ours does, or what is left of it for some of its sources.
+// PartOf reports whether an entry is the one that the step made, as Ours does, or what is left of it for some of its
+// sources.
 func PartOf(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 	part := *step.Entry
 	if part.Kind != apiclient.KindRange && len(e.Values) > 0 && Covers(part, e) {
@@ -117,8 +118,8 @@ func LastsAsLong(e, want apiclient.IPRule) bool {
 	return e.Expires.IsZero() || !e.Expires.Before(want.Expires)
 }
 
-// Unchanged reports whether an entry still is what it was, but for sources that others took from it: the service keeps the number of one that is
-// overwritten.
+// Unchanged reports whether an entry still is what it was, but for sources that others took from it: the service keeps
+// the number of one that is overwritten.
 func Unchanged(e, was apiclient.IPRule) bool {
 	return e.ID == was.ID && e.List == was.List && e.Reason == was.Reason && e.Expires.Equal(was.Expires)
 }

@@ -16,7 +16,8 @@ func Headline(s call.Situation) words.Headline {
 		return words.StormHeadline(s)
 	}
 	h := words.Headline{
-		State: state(s), Severity: s.Triage.Severity(record.Worst(s.Severity, record.SeverityOf(s.Attack))), Incident: s.Attack.Incident(),
+		State: state(s), Severity: s.Triage.Severity(record.Worst(s.Severity, record.SeverityOf(s.Attack))),
+		Incident: s.Attack.Incident(),
 	}
 	h.Review = h.Incident && s.Triage.Verdict == nil
 	switch h.State {
@@ -68,7 +69,10 @@ func proven(s call.Situation) bool {
 	if slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return Allowed(s, source) }) {
 		return false
 	}
-	ruled := slices.ContainsFunc(mitigations, func(m record.Mitigation) bool { return m.Rule && m.Works() && !a.Last.After(m.Last) })
+	ruled := slices.ContainsFunc(mitigations, func(m record.Mitigation) bool {
+		return m.Rule && m.Works() &&
+			!a.Last.After(m.Last)
+	})
 	return ruled || s.Stopped.Last().After(a.Last) && deniesAll(a, mitigations)
 }
 

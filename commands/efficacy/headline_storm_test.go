@@ -28,20 +28,24 @@ func TestAStormsHeadline(t *testing.T) {
 		words string
 	}{
 		"not blocked": {
-			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusNotBlocked: 4}, LastThrough: three, Severity: record.SeverityHigh},
-			want:  words.Headline{State: words.NotBlocked, Severity: record.SeverityHigh}, words: "4 of 800 NOT BLOCKED",
+			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusNotBlocked: 4}, LastThrough: three,
+				Severity: record.SeverityHigh},
+			want: words.Headline{State: words.NotBlocked, Severity: record.SeverityHigh}, words: "4 of 800 NOT BLOCKED",
 		},
 		"not blocked, and partly": {
-			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusNotBlocked: 4, apiclient.StatusPartly: 6}, LastThrough: three, Severity: record.SeverityHigh},
-			want:  words.Headline{State: words.NotBlocked, Severity: record.SeverityHigh}, words: "10 of 800 NOT FULLY BLOCKED",
+			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusNotBlocked: 4, apiclient.StatusPartly: 6},
+				LastThrough: three, Severity: record.SeverityHigh},
+			want: words.Headline{State: words.NotBlocked, Severity: record.SeverityHigh}, words: "10 of 800 NOT FULLY BLOCKED",
 		},
 		"partly": {
-			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusPartly: 6}, LastThrough: three, Severity: record.SeverityMedium},
-			want:  words.Headline{State: words.PartlyBlocked, Severity: record.SeverityMedium}, words: "6 of 800 PARTLY BLOCKED",
+			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusPartly: 6}, LastThrough: three,
+				Severity: record.SeverityMedium},
+			want: words.Headline{State: words.PartlyBlocked, Severity: record.SeverityMedium}, words: "6 of 800 PARTLY BLOCKED",
 		},
 		"the service says nothing": {
-			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusUnknown: 6}, LastThrough: three, Severity: record.SeverityMedium},
-			want:  words.Headline{State: words.Unknown, Severity: record.SeverityMedium}, words: "6 of 800 UNKNOWN",
+			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusUnknown: 6}, LastThrough: three,
+				Severity: record.SeverityMedium},
+			want: words.Headline{State: words.Unknown, Severity: record.SeverityMedium}, words: "6 of 800 UNKNOWN",
 		},
 		"all blocked": {
 			storm: record.Storm{Grouped: 800, Severity: record.SeverityLow},
@@ -52,16 +56,20 @@ func TestAStormsHeadline(t *testing.T) {
 			want:  words.Headline{State: words.Quiet, Since: three, Severity: record.SeverityHigh}, words: "QUIET",
 		},
 		"no new ones, but active": { // it was called over beside 1,996 still active
-			storm: record.Storm{Grouped: 2_000, Ongoing: 1_996, Ended: three, Through: statuses{apiclient.StatusNotBlocked: 1}, LastThrough: three, Severity: record.SeverityHigh},
-			want:  words.Headline{State: words.NotBlocked, Severity: record.SeverityHigh}, words: "1 of 2,000 NOT BLOCKED",
+			storm: record.Storm{Grouped: 2_000, Ongoing: 1_996, Ended: three, Through: statuses{apiclient.StatusNotBlocked: 1},
+				LastThrough: three, Severity: record.SeverityHigh},
+			want: words.Headline{State: words.NotBlocked, Severity: record.SeverityHigh}, words: "1 of 2,000 NOT BLOCKED",
 		},
 		"ended": {
-			storm: record.Storm{Grouped: 800, Ended: three, Through: statuses{apiclient.StatusNotBlocked: 4}, Severity: record.SeverityHigh}, facts: call.Situation{Quiet: true},
-			want: words.Headline{State: words.Ended, Since: three.Add(-time.Minute), Severity: record.SeverityHigh}, words: "ENDED",
+			storm: record.Storm{Grouped: 800, Ended: three, Through: statuses{apiclient.StatusNotBlocked: 4},
+				Severity: record.SeverityHigh}, facts: call.Situation{Quiet: true},
+			want:  words.Headline{State: words.Ended, Since: three.Add(-time.Minute), Severity: record.SeverityHigh},
+			words: "ENDED",
 		},
 		"all false positives": {
-			storm: record.Storm{Grouped: 800, FalsePositives: 800, Severity: record.SeverityHigh}, facts: call.Situation{Quiet: true},
-			want: words.Headline{State: words.FalsePositive, Severity: record.SeverityLow}, words: "FALSE POSITIVE",
+			storm: record.Storm{Grouped: 800, FalsePositives: 800, Severity: record.SeverityHigh},
+			facts: call.Situation{Quiet: true},
+			want:  words.Headline{State: words.FalsePositive, Severity: record.SeverityLow}, words: "FALSE POSITIVE",
 		},
 		"a test": {
 			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusNotBlocked: 4}, Severity: record.SeverityHigh},
@@ -69,8 +77,10 @@ func TestAStormsHeadline(t *testing.T) {
 			want:  words.Headline{State: words.Test, Severity: record.SeverityLow}, words: "TEST",
 		},
 		"unreachable": {
-			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusNotBlocked: 4}, LastThrough: three, Severity: record.SeverityHigh}, facts: call.Situation{Outage: record.Outage{From: three}},
-			want: words.Headline{State: words.Unknown, Since: three, Was: words.NotBlocked, Severity: record.SeverityHigh}, words: "UNKNOWN",
+			storm: record.Storm{Grouped: 800, Through: statuses{apiclient.StatusNotBlocked: 4}, LastThrough: three,
+				Severity: record.SeverityHigh}, facts: call.Situation{Outage: record.Outage{From: three}},
+			want:  words.Headline{State: words.Unknown, Since: three, Was: words.NotBlocked, Severity: record.SeverityHigh},
+			words: "UNKNOWN",
 		},
 	} {
 		tt.facts.Attack, tt.facts.Storm = apiclient.Attack{Last: three.Add(-time.Minute)}, &tt.storm

@@ -25,11 +25,14 @@ var top, other = netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("198.51
 // facts are those of an attack of two sources that was hit last at 03:20, where nothing was done.
 func facts(change ...func(*call.Situation)) call.Situation {
 	f := call.Situation{
-		ID: "ak7q2m9xw", Account: &config.Account{Name: "acme", OngoingFor: 15 * time.Minute, Applications: map[int]config.Application{4: {Name: "Shop"}}}, Now: now, ListsReadAt: now,
+		ID: "ak7q2m9xw", Account: &config.Account{Name: "acme", OngoingFor: 15 * time.Minute,
+			Applications: map[int]config.Application{4: {Name: "Shop"}}}, Now: now, ListsReadAt: now,
 		Attack: apiclient.Attack{
-			ID: "x:1", Type: "sqli", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Parameter: "POST_FORM_URLENCODED_login_value", First: at(0), Last: at(20),
+			ID: "x:1", Type: "sqli", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST",
+			Parameter: "POST_FORM_URLENCODED_login_value", First: at(0), Last: at(20),
 			Hits: apiclient.Known(100), SourceCount: apiclient.Known(2), BlockStatus: "monitored",
-			Sources: []apiclient.Source{{IP: top, Hits: apiclient.Known(60), Country: "FR"}, {IP: other, Hits: apiclient.Known(40), Country: "NL"}},
+			Sources: []apiclient.Source{{IP: top, Hits: apiclient.Known(60), Country: "FR"},
+				{IP: other, Hits: apiclient.Known(40), Country: "NL"}},
 		},
 	}
 	for _, c := range change {
@@ -69,7 +72,8 @@ func allow(kind string, values ...string) func(*call.Situation) {
 
 func listed(list, kind string, values []string) func(*call.Situation) {
 	return func(f *call.Situation) {
-		e := apiclient.IPRule{ID: int64(len(f.Entries) + 1), List: list, Kind: kind, Values: values, Apps: []int{apiclient.AllApps}, Author: "rob", Created: at(10)}
+		e := apiclient.IPRule{ID: int64(len(f.Entries) + 1), List: list, Kind: kind, Values: values,
+			Apps: []int{apiclient.AllApps}, Author: "rob", Created: at(10)}
 		if kind == apiclient.KindRange {
 			e.Subnet, e.Values = netip.MustParsePrefix(values[0]), nil
 		}
@@ -80,18 +84,22 @@ func listed(list, kind string, values []string) func(*call.Situation) {
 // patch is a rule of another author for the attack's place, made at 03:10.
 func patch(f *call.Situation) {
 	point, _ := apiclient.ParameterPoint(f.Attack.Parameter)
-	conditions, err := apiclient.ScopeConditions(apiclient.Scope{App: apiclient.Known(4), Host: "shop.example.com", Path: "/login", Method: "POST"})
+	conditions, err := apiclient.ScopeConditions(apiclient.Scope{App: apiclient.Known(4), Host: "shop.example.com",
+		Path: "/login", Method: "POST"})
 	if err != nil {
 		panic(err)
 	}
-	f.Rules = append(f.Rules, apiclient.Rule{ID: 7, Type: apiclient.RulePatch, AttackType: "sqli", Point: point, Conditions: conditions, Updated: at(10)})
+	f.Rules = append(f.Rules, apiclient.Rule{ID: 7, Type: apiclient.RulePatch, AttackType: "sqli", Point: point,
+		Conditions: conditions, Updated: at(10)})
 }
 
 // ours is a denial of wafbot's for the attack, on an application.
 func ours(app int) func(*call.Situation) {
 	return func(f *call.Situation) {
-		entry := &apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.PrefixFrom(top, 32), Reason: "wafbot c1", Apps: []int{app}}
-		f.AccountChanges = []record.Change{{ID: "c1", AttackID: "ak7q2m9xw", State: record.StateDone, At: at(12), Steps: []record.Step{{Kind: record.AddEntry, Done: true, Entry: entry}}}}
+		entry := &apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.PrefixFrom(top, 32),
+			Reason: "wafbot c1", Apps: []int{app}}
+		f.AccountChanges = []record.Change{{ID: "c1", AttackID: "ak7q2m9xw", State: record.StateDone, At: at(12),
+			Steps: []record.Step{{Kind: record.AddEntry, Done: true, Entry: entry}}}}
 		f.Entries = append(f.Entries, *entry)
 	}
 }
@@ -119,48 +127,66 @@ func TestHeadline(t *testing.T) {
 		facts call.Situation
 		want  State
 	}{
-		"unreachable":                               {facts(inOutage), Unknown},
-		"unreachable, and a verdict":                {facts(inOutage, judged("test")), Unknown},
-		"unreachable, and it was over":              {facts(inOutage, over), Ended},
-		"no blocking status":                        {facts(status("")), Unknown},
-		"a status that wafbot doesn't know":         {facts(status("odd")), Unknown},
-		"no blocking status, nothing through":       {facts(status(""), pausing), Unknown},
-		"a person says that it is none":             {facts(judged("false_positive")), FalsePositive},
-		"the service says so":                       {facts(attack(func(a *apiclient.Attack) { a.State = "falsepositive" }), over), FalsePositive},
-		"a test":                                    {facts(judged("test"), over), Test},
-		"real":                                      {facts(judged("real")), NotBlocked},
-		"over":                                      {facts(over, status("blocked")), Ended},
-		"blocked":                                   {facts(status("blocked")), Blocked},
-		"partly, says the service":                  {facts(status("Partially Blocked")), PartlyBlocked},
-		"nothing done":                              {facts(), NotBlocked},
-		"silent, nothing done":                      {facts(pausing), Quiet},
-		"silent, partly":                            {facts(pausing, status("Partially Blocked")), Quiet},
-		"denied, nothing stopped":                   {facts(deny(apiclient.KindRange, "203.0.113.7/32")), NotBlocked},
-		"denied, works, the other gets through":     {facts(deny(apiclient.KindRange, "203.0.113.7/32"), stopped(19, top)), PartlyBlocked},
-		"denied, works, the other is silent":        {facts(pausing, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(29, top)), Quiet},
-		"denied, silent before anything is stopped": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(19, top)), Quiet},
-		"the only one denied":                       {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(29, top)), Mitigated},
-		"the only one denied, a moment ago":         {facts(oneSource, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(21, top)), PartlyBlocked},
-		"denied by its country":                     {facts(pausing, oneSource, deny(apiclient.KindCountry, "FR"), stopped(29, top)), Mitigated},
-		"denied by another country":                 {facts(pausing, oneSource, deny(apiclient.KindCountry, "NL"), stopped(29, top)), Quiet},
-		"denied by a range":                         {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.0/24"), stopped(29, top)), Mitigated},
-		"denied as a proxy, seen stopped":           {facts(pausing, oneSource, deny(apiclient.KindProxy, "TOR"), stopped(29, top)), Mitigated},
-		"proxies are denied, not seen stopped":      {facts(pausing, oneSource, deny(apiclient.KindProxy, "TOR"), patched(29)), Quiet},
-		"denied on another application": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(29, top), func(f *call.Situation) {
-			f.Entries[0].Apps = []int{5}
-		}), Quiet},
-		"wafbot denied it elsewhere":       {facts(pausing, oneSource, stopped(29, top), ours(5)), Quiet},
-		"wafbot denied it here":            {facts(pausing, oneSource, stopped(29, top), ours(4)), Mitigated},
-		"both denied":                      {facts(pausing, deny(apiclient.KindCountry, "FR", "NL"), stopped(29, top)), Mitigated},
-		"both denied, others aren't known": {facts(pausing, deny(apiclient.KindCountry, "FR", "NL"), stopped(29, top), attack(func(a *apiclient.Attack) { a.Hits = apiclient.Known(101) })), Quiet},
-		"denied and allowlisted":           {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(29, top), allow(apiclient.KindRange, "203.0.113.0/24")), Quiet},
-		"denied, allowlisted by country":   {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(29, top), allow(apiclient.KindCountry, "FR")), Quiet},
-		"patched":                          {facts(pausing, patch, patched(29)), Mitigated},
-		"patched, nothing stopped":         {facts(pausing, patch, stopped(29, top)), Quiet},
-		"patched, a moment ago":            {facts(patch, patched(21)), PartlyBlocked},
-		"patched, gets through again":      {facts(patch, patched(12)), NotBlocked},
-		"patched, and one is allowlisted":  {facts(pausing, patch, patched(29), allow(apiclient.KindRange, "198.51.100.9/32")), Quiet},
-		"patched elsewhere":                {facts(pausing, patch, patched(29), attack(func(a *apiclient.Attack) { a.Path = "/other" })), Quiet},
+		"unreachable":                         {facts(inOutage), Unknown},
+		"unreachable, and a verdict":          {facts(inOutage, judged("test")), Unknown},
+		"unreachable, and it was over":        {facts(inOutage, over), Ended},
+		"no blocking status":                  {facts(status("")), Unknown},
+		"a status that wafbot doesn't know":   {facts(status("odd")), Unknown},
+		"no blocking status, nothing through": {facts(status(""), pausing), Unknown},
+		"a person says that it is none":       {facts(judged("false_positive")), FalsePositive},
+		"the service says so": {facts(attack(func(a *apiclient.Attack) { a.State = "falsepositive" }),
+			over), FalsePositive},
+		"a test":                   {facts(judged("test"), over), Test},
+		"real":                     {facts(judged("real")), NotBlocked},
+		"over":                     {facts(over, status("blocked")), Ended},
+		"blocked":                  {facts(status("blocked")), Blocked},
+		"partly, says the service": {facts(status("Partially Blocked")), PartlyBlocked},
+		"nothing done":             {facts(), NotBlocked},
+		"silent, nothing done":     {facts(pausing), Quiet},
+		"silent, partly":           {facts(pausing, status("Partially Blocked")), Quiet},
+		"denied, nothing stopped":  {facts(deny(apiclient.KindRange, "203.0.113.7/32")), NotBlocked},
+		"denied, works, the other gets through": {facts(deny(apiclient.KindRange, "203.0.113.7/32"), stopped(19, top)),
+			PartlyBlocked},
+		"denied, works, the other is silent": {facts(pausing, deny(apiclient.KindRange, "203.0.113.7/32"),
+			stopped(29, top)), Quiet},
+		"denied, silent before anything is stopped": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
+			stopped(19, top)), Quiet},
+		"the only one denied": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
+			stopped(29, top)), Mitigated},
+		"the only one denied, a moment ago": {facts(oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
+			stopped(21, top)), PartlyBlocked},
+		"denied by its country": {facts(pausing, oneSource, deny(apiclient.KindCountry, "FR"),
+			stopped(29, top)), Mitigated},
+		"denied by another country": {facts(pausing, oneSource, deny(apiclient.KindCountry, "NL"),
+			stopped(29, top)), Quiet},
+		"denied by a range": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.0/24"),
+			stopped(29, top)), Mitigated},
+		"denied as a proxy, seen stopped": {facts(pausing, oneSource, deny(apiclient.KindProxy, "TOR"),
+			stopped(29, top)), Mitigated},
+		"proxies are denied, not seen stopped": {facts(pausing, oneSource, deny(apiclient.KindProxy, "TOR"),
+			patched(29)), Quiet},
+		"denied on another application": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
+			stopped(29, top), func(f *call.Situation) {
+				f.Entries[0].Apps = []int{5}
+			}), Quiet},
+		"wafbot denied it elsewhere": {facts(pausing, oneSource, stopped(29, top), ours(5)), Quiet},
+		"wafbot denied it here":      {facts(pausing, oneSource, stopped(29, top), ours(4)), Mitigated},
+		"both denied": {facts(pausing, deny(apiclient.KindCountry, "FR", "NL"), stopped(29, top)),
+			Mitigated},
+		"both denied, others aren't known": {facts(pausing, deny(apiclient.KindCountry, "FR", "NL"), stopped(29, top),
+			attack(func(a *apiclient.Attack) { a.Hits = apiclient.Known(101) })), Quiet},
+		"denied and allowlisted": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
+			stopped(29, top), allow(apiclient.KindRange, "203.0.113.0/24")), Quiet},
+		"denied, allowlisted by country": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
+			stopped(29, top), allow(apiclient.KindCountry, "FR")), Quiet},
+		"patched":                     {facts(pausing, patch, patched(29)), Mitigated},
+		"patched, nothing stopped":    {facts(pausing, patch, stopped(29, top)), Quiet},
+		"patched, a moment ago":       {facts(patch, patched(21)), PartlyBlocked},
+		"patched, gets through again": {facts(patch, patched(12)), NotBlocked},
+		"patched, and one is allowlisted": {facts(pausing, patch, patched(29),
+			allow(apiclient.KindRange, "198.51.100.9/32")), Quiet},
+		"patched elsewhere": {facts(pausing, patch, patched(29),
+			attack(func(a *apiclient.Attack) { a.Path = "/other" })), Quiet},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,16 +206,20 @@ func TestWhatElseAHeadlineSays(t *testing.T) {
 		facts call.Situation
 		want  Headline
 	}{
-		"unreachable":         {facts(inOutage, resumed), Headline{State: Unknown, Since: at(11), Was: NotBlocked, Resumed: at(15), Severity: "high"}},
-		"no status":           {facts(status("")), Headline{State: Unknown, Severity: "high"}},
-		"over, an incident":   {facts(over, incident, resumed), Headline{State: Ended, Since: at(20), Severity: "critical", Incident: true, Review: true}},
-		"over, reviewed":      {facts(over, incident, judged("real")), Headline{State: Ended, Since: at(20), Severity: "critical", Incident: true}},
-		"resumed":             {facts(resumed), Headline{State: NotBlocked, Resumed: at(15), Severity: "high"}},
-		"resumed, silent":     {facts(resumed, pausing), Headline{State: Quiet, Since: at(20), Severity: "high"}},
-		"its worst":           {facts(worst, status("blocked")), Headline{State: Blocked, Severity: "critical"}},
-		"blocked throughout":  {facts(status("blocked")), Headline{State: Blocked, Severity: "low"}},
-		"a test":              {facts(worst, judged("test")), Headline{State: Test, Severity: "low"}},
-		"another type":        {facts(attack(func(a *apiclient.Attack) { a.Type = "xss" })), Headline{State: NotBlocked, Severity: "medium"}},
+		"unreachable": {facts(inOutage, resumed),
+			Headline{State: Unknown, Since: at(11), Was: NotBlocked, Resumed: at(15), Severity: "high"}},
+		"no status": {facts(status("")), Headline{State: Unknown, Severity: "high"}},
+		"over, an incident": {facts(over, incident, resumed),
+			Headline{State: Ended, Since: at(20), Severity: "critical", Incident: true, Review: true}},
+		"over, reviewed": {facts(over, incident, judged("real")),
+			Headline{State: Ended, Since: at(20), Severity: "critical", Incident: true}},
+		"resumed":            {facts(resumed), Headline{State: NotBlocked, Resumed: at(15), Severity: "high"}},
+		"resumed, silent":    {facts(resumed, pausing), Headline{State: Quiet, Since: at(20), Severity: "high"}},
+		"its worst":          {facts(worst, status("blocked")), Headline{State: Blocked, Severity: "critical"}},
+		"blocked throughout": {facts(status("blocked")), Headline{State: Blocked, Severity: "low"}},
+		"a test":             {facts(worst, judged("test")), Headline{State: Test, Severity: "low"}},
+		"another type": {facts(attack(func(a *apiclient.Attack) { a.Type = "xss" })),
+			Headline{State: NotBlocked, Severity: "medium"}},
 		"a verdict, it works": {facts(worst, judged("real")), Headline{State: NotBlocked, Severity: "critical"}},
 	} {
 		require.Equal(t, tt.want, efficacy.Headline(tt.facts), name)
@@ -214,8 +244,11 @@ func TestWordsOfAnIncident(t *testing.T) {
 func TestMitigations(t *testing.T) {
 	t.Parallel()
 	own := record.Change{
-		ID: "c1", AttackID: "ak7q2m9xw", State: record.StateDone, At: at(12), Until: at(59), Actor: record.Actor{Name: "Anna"}, Does: "Deny 203.0.113.7 everywhere for 4h",
-		Steps: []record.Step{{Kind: record.AddEntry, Done: true, Entry: &apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Reason: "wafbot c1", Apps: []int{0}}}},
+		ID: "c1", AttackID: "ak7q2m9xw", State: record.StateDone, At: at(12), Until: at(59),
+		Actor: record.Actor{Name: "Anna"}, Does: "Deny 203.0.113.7 everywhere for 4h",
+		Steps: []record.Step{{Kind: record.AddEntry, Done: true,
+			Entry: &apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange,
+				Subnet: netip.MustParsePrefix("203.0.113.7/32"), Reason: "wafbot c1", Apps: []int{0}}}},
 	}
 	byAnna := func(finding record.Finding, stopped int64) func(*call.Situation) {
 		return func(f *call.Situation) {
@@ -229,17 +262,28 @@ func TestMitigations(t *testing.T) {
 		facts call.Situation
 		want  record.Mitigation
 	}{
-		"ours, sent":                  {facts(byAnna(record.NotYet, 0), func(f *call.Situation) { f.AccountChanges[0].At = at(28) }), record.Mitigation{Change: "c1", By: "Anna"}},
-		"ours, not working":           {facts(byAnna(record.NotWorking, 0)), record.Mitigation{Change: "c1", By: "Anna", Finding: record.NotWorking}},
-		"ours, works, others don't":   {facts(byAnna(record.Working, 1), stopped(19, top)), record.Mitigation{Change: "c1", By: "Anna", Finding: record.PartlyWorking, Stopped: 1, Others: 1}},
-		"ours, works, nothing passes": {facts(byAnna(record.Working, 1), stopped(29, top), pausing), record.Mitigation{Change: "c1", By: "Anna", Finding: record.Working, Stopped: 1}},
-		"theirs, sent":                {facts(deny(apiclient.KindRange, "203.0.113.7/32"), func(f *call.Situation) { f.Entries[0].Created = at(28) }), record.Mitigation{By: "rob"}},
-		"theirs, works":               {facts(deny(apiclient.KindCountry, "FR"), stopped(29, top), pausing), record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.Working, Stopped: 10}},
-		"theirs, not the only source": {facts(deny(apiclient.KindCountry, "FR")), record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.EfficacyUnknown}},
-		"theirs, all get through":     {facts(oneSource, deny(apiclient.KindCountry, "FR")), record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.NotWorking}},
-		"theirs, a patch":             {facts(patch, patched(29), pausing), record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.Working, Stopped: 10}},
-		"theirs, a patch, sent":       {facts(patch), record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only"}},
-		"theirs, a patch, no longer":  {facts(patch, patched(12)), record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.NotWorking, Stopped: 10}},
+		"ours, sent": {facts(byAnna(record.NotYet, 0),
+			func(f *call.Situation) { f.AccountChanges[0].At = at(28) }), record.Mitigation{Change: "c1", By: "Anna"}},
+		"ours, not working": {facts(byAnna(record.NotWorking, 0)),
+			record.Mitigation{Change: "c1", By: "Anna", Finding: record.NotWorking}},
+		"ours, works, others don't": {facts(byAnna(record.Working, 1), stopped(19, top)),
+			record.Mitigation{Change: "c1", By: "Anna", Finding: record.PartlyWorking, Stopped: 1, Others: 1}},
+		"ours, works, nothing passes": {facts(byAnna(record.Working, 1), stopped(29, top), pausing),
+			record.Mitigation{Change: "c1", By: "Anna", Finding: record.Working, Stopped: 1}},
+		"theirs, sent": {facts(deny(apiclient.KindRange, "203.0.113.7/32"),
+			func(f *call.Situation) { f.Entries[0].Created = at(28) }), record.Mitigation{By: "rob"}},
+		"theirs, works": {facts(deny(apiclient.KindCountry, "FR"), stopped(29, top), pausing),
+			record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.Working, Stopped: 10}},
+		"theirs, not the only source": {facts(deny(apiclient.KindCountry, "FR")),
+			record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.EfficacyUnknown}},
+		"theirs, all get through": {facts(oneSource, deny(apiclient.KindCountry, "FR")),
+			record.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.NotWorking}},
+		"theirs, a patch": {facts(patch, patched(29), pausing),
+			record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.Working, Stopped: 10}},
+		"theirs, a patch, sent": {facts(patch),
+			record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only"}},
+		"theirs, a patch, no longer": {facts(patch, patched(12)),
+			record.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.NotWorking, Stopped: 10}},
 	} {
 		all := efficacy.Mitigations(tt.facts)
 		require.Len(t, all, 1, name)
@@ -247,7 +291,8 @@ func TestMitigations(t *testing.T) {
 		if tt.want.Does == "" {
 			tt.want.Does = "Deny 203.0.113.7"
 		}
-		require.Equal(t, tt.want, record.Mitigation{Does: got.Does, Change: got.Change, By: got.By, Finding: got.Finding, Stopped: got.Stopped, Others: got.Others}, name)
+		require.Equal(t, tt.want, record.Mitigation{Does: got.Does, Change: got.Change, By: got.By, Finding: got.Finding,
+			Stopped: got.Stopped, Others: got.Others}, name)
 	}
 	require.Empty(t, efficacy.Mitigations(facts()))
 	require.Empty(t, efficacy.Mitigations(facts(deny(apiclient.KindCountry, "DE"), allow(apiclient.KindCountry, "FR"))))

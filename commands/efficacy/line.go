@@ -11,7 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// observed say what was seen of a change; nothing while it need not work yet. A source that is still trying goes on for so long after its last hit.
+// observed say what was seen of a change; nothing while it need not work yet. A source that is still trying goes on for
+// so long after its last hit.
 func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Text {
 	if keys := partsOf(c); len(keys) > 1 {
 		return observedSources(e, keys, c, ongoing)
@@ -58,12 +59,14 @@ func Head(s call.Situation, c record.Change) text.Text {
 	return nil
 }
 
-// replaced reports whether a later change of wafbot's has taken away what this one made, so that nothing is to be seen of it any more.
+// replaced reports whether a later change of wafbot's has taken away what this one made, so that nothing is to be seen
+// of it any more.
 func replaced(s call.Situation, c record.Change) bool {
 	return c.InForce(s.Now) && Superseded(c, s.AccountChanges)
 }
 
-// unwatched reports whether a change was not observed though it was due long ago: the service or wafbot was away, or wafbot's store was emptied.
+// unwatched reports whether a change was not observed though it was due long ago: the service or wafbot was away, or
+// wafbot's store was emptied.
 func unwatched(s call.Situation, c record.Change) bool {
 	const polled = 2 * time.Minute // by then a poll has seen it
 	return s.Efficacy[c.ID].Finding == record.NotYet && c.InForce(s.Now) && s.Now.Sub(c.At) > delaysOf(c).judged+polled && len(subjectsOf(c)) > 0
@@ -192,7 +195,8 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 // naming names the first three.
 func naming(keys []string) text.Text { return text.Enumerate(keys, 3, text.AsCode) }
 
-// Line is what was seen of a change of the situation, and why it may do nothing, or that it ended; nothing while it need not work yet and still can.
+// Line is what was seen of a change of the situation, and why it may do nothing, or that it ended; nothing while it
+// need not work yet and still can.
 func Line(s call.Situation, c record.Change) text.Text {
 	line := seen(s, c)
 	switch ended := c.State == record.StateDone && !c.InForce(s.Now); {

@@ -35,8 +35,10 @@ func TestTheProof(t *testing.T) {
 		var all []drawn
 		for i := range rapid.IntRange(1, 4).Draw(t, "sources") {
 			d := drawn{
-				denied: rapid.SampledFrom([]string{"", "ip", "range", "country", "proxy"}).Draw(t, "denied"), allowed: rapid.IntRange(0, 9).Draw(t, "allowed") == 0,
-				elsewhere: rapid.IntRange(0, 9).Draw(t, "elsewhere") == 0, stopped: rapid.SampledFrom([]int{0, 15, 25, 29}).Draw(t, "stopped"),
+				denied:    rapid.SampledFrom([]string{"", "ip", "range", "country", "proxy"}).Draw(t, "denied"),
+				allowed:   rapid.IntRange(0, 9).Draw(t, "allowed") == 0,
+				elsewhere: rapid.IntRange(0, 9).Draw(t, "elsewhere") == 0,
+				stopped:   rapid.SampledFrom([]int{0, 15, 25, 29}).Draw(t, "stopped"),
 			}
 			add(&f, i, d)
 			all = append(all, d)
@@ -59,7 +61,8 @@ func TestTheProof(t *testing.T) {
 func add(f *call.Situation, i int, d drawn) {
 	s := f
 	country := fmt.Sprintf("%c%c", 'A'+i, 'A'+i)
-	source := apiclient.Source{IP: netip.AddrFrom4([4]byte{198, 51, byte(i), 7}), Hits: apiclient.Known(int64(10 + i)), Country: country}
+	source := apiclient.Source{IP: netip.AddrFrom4([4]byte{198, 51, byte(i), 7}), Hits: apiclient.Known(int64(10 + i)),
+		Country: country}
 	s.Attack.Sources, s.Attack.Hits.N = append(s.Attack.Sources, source), s.Attack.Hits.N+source.Hits.N
 	before := len(s.Entries)
 	switch d.denied {
@@ -93,7 +96,8 @@ func check(t *rapid.T, f call.Situation, all []drawn, patchedUntil int) {
 	allowed := false
 	for i, d := range all {
 		last, allowed = max(last, d.stopped), allowed || d.allowed
-		denied := !d.elsewhere && d.denied != "" && d.denied != "proxy" || ofProxies && (d.denied == "" || d.denied == "proxy") && d.stopped > 0
+		denied := !d.elsewhere && d.denied != "" && d.denied != "proxy" || ofProxies &&
+			(d.denied == "" || d.denied == "proxy") && d.stopped > 0
 		if denied {
 			hits += f.Attack.Sources[i].Hits.N
 		}
@@ -111,7 +115,8 @@ func check(t *rapid.T, f call.Situation, all []drawn, patchedUntil int) {
 		require.True(t, f.Paused)
 		require.Greater(t, last, 20, "something was stopped since a hit got through")
 		require.False(t, allowed)
-		require.True(t, patchedUntil > 20 || hits == f.Attack.Hits.N, "%d hits of %v are of denied sources", hits, f.Attack.Hits)
+		require.True(t, patchedUntil > 20 || hits == f.Attack.Hits.N, "%d hits of %v are of denied sources", hits,
+			f.Attack.Hits)
 	}
 	require.Equal(t, record.SeverityHigh, got.Severity)
 }

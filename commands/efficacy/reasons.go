@@ -142,7 +142,8 @@ func Listed(s call.Situation, list string, source apiclient.Source) *apiclient.I
 
 // Holds reports whether an entry is for a source on the attack's application.
 func Holds(s call.Situation, e apiclient.IPRule, source apiclient.Source) bool {
-	return call.HoldsFor(e.Apps, appsOf(s.Attack)) && slices.ContainsFunc(grammar.TargetsOf(e), func(t grammar.Target) bool { return t.Holds(source) })
+	return call.HoldsFor(e.Apps, appsOf(s.Attack)) &&
+		slices.ContainsFunc(grammar.TargetsOf(e), func(t grammar.Target) bool { return t.Holds(source) })
 }
 
 // allowed names the attack's sources that pass every rule.

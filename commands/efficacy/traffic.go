@@ -59,7 +59,8 @@ func subjectsOf(c record.Change) (all []subject) {
 	return all
 }
 
-// of is what came of all that the subject is to stop, and how the record has it: as let through, as stopped, or as neither for sure.
+// of is what came of all that the subject is to stop, and how the record has it: as let through, as stopped, or as
+// neither for sure.
 func (s subject) of(g delta) (came growth, as apiclient.Status) {
 	if s.target != nil {
 		return s.ofSources(g)
@@ -83,8 +84,8 @@ func (s subject) of(g delta) (came growth, as apiclient.Status) {
 	return g.hits, a.Status()
 }
 
-// ofSources judges an entry by its sources' own shares. Of a record that is blocked it is unknown whether the entry stopped them: what an entry
-// stops leaves the record.
+// ofSources judges an entry by its sources' own shares. Of a record that is blocked it is unknown whether the entry
+// stopped them: what an entry stops leaves the record.
 func (s subject) ofSources(g delta) (came growth, as apiclient.Status) {
 	a := *g.record
 	if !call.Everywhere(s.apps) && (!a.App.Known || !call.Overlap(s.apps, []int{int(a.App.N)})) || a.Type == apiclient.TypeVirtualPatch {
@@ -106,17 +107,20 @@ func (s subject) ofSources(g delta) (came growth, as apiclient.Status) {
 	return came, apiclient.StatusPartly
 }
 
-// elsewhere reports whether the subject is for another application, place or part than an attack, as far as that is known.
+// elsewhere reports whether the subject is for another application, place or part than an attack, as far as that is
+// known.
 func (s subject) elsewhere(a apiclient.Attack) bool {
 	if s.target != nil {
 		return a.App.Known && !call.HoldsFor(s.apps, []int{int(a.App.N)})
 	}
 	part, known := apiclient.ParameterPoint(a.Parameter)
-	otherPart := s.rule.Type == apiclient.RulePatch && s.rule.AttackType != words.AnyAttack && known && part.String() != s.rule.Point.String()
+	otherPart := s.rule.Type == apiclient.RulePatch && s.rule.AttackType != words.AnyAttack && known &&
+		part.String() != s.rule.Point.String()
 	return otherPart || s.otherAttack(a) || apiclient.ConditionsMet(s.rule.Conditions, a) == apiclient.MetNo
 }
 
-// place reports whether all of a record is in the place that the rule is for, and of the attack that a mode was switched for.
+// place reports whether all of a record is in the place that the rule is for, and of the attack that a mode was
+// switched for.
 func (s subject) place(a apiclient.Attack) bool {
 	return !s.otherAttack(a) && apiclient.ConditionsMet(s.rule.Conditions, a) == apiclient.MetYes
 }
@@ -127,7 +131,8 @@ func (s subject) otherAttack(a apiclient.Attack) bool {
 	return of != nil && of.ID != a.ID && (of.Type != a.Type || of.Path != a.Path || of.Method != a.Method || !strings.EqualFold(of.Domain, a.Domain))
 }
 
-// patches reports whether a record of the rule's place is of the type and in the part that it patches, as far as the record holds them.
+// patches reports whether a record of the rule's place is of the type and in the part that it patches, as far as the
+// record holds them.
 func (s subject) patches(a apiclient.Attack) bool {
 	if s.rule.AttackType == words.AnyAttack {
 		return true
@@ -139,7 +144,8 @@ func (s subject) patches(a apiclient.Attack) bool {
 	return a.Type == s.rule.AttackType && known && part.String() == s.rule.Point.String()
 }
 
-// addTraffic takes in what came. Through and mixed hits are counted from a time on; when the last came matters before, too.
+// addTraffic takes in what came. Through and mixed hits are counted from a time on; when the last came matters before,
+// too.
 func addTraffic(t record.Traffic, came growth, as apiclient.Status, accepted, from time.Time) record.Traffic {
 	switch {
 	case came.n == 0 || !came.last.After(accepted):

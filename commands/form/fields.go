@@ -102,7 +102,8 @@ func PatchTypes(*call.Call) []call.Option {
 	for _, t := range apiclient.PatchTypes() {
 		options = append(options, call.Option{Value: t, Label: words.TypeName(t) + " (" + t + ")"})
 	}
-	return append(options, call.Option{Value: words.AnyAttack, Label: "any: every request that has the part, clean ones too"})
+	return append(options, call.Option{Value: words.AnyAttack,
+		Label: "any: every request that has the part, clean ones too"})
 }
 
 // placeHint says how a place is written.
@@ -119,7 +120,8 @@ func PatchForm(c *call.Call, f *call.Form) {
 	}
 	spec, why := change.PatchFor(c.Attack.Attack)
 	if why.Scope == "" {
-		f.Intro.Add("It blocks one type of attack in one part of the requests to exactly ", text.Code(words.Where(c.Attack.Attack)), ", in every mode but off. What is clean passes")
+		f.Intro.Add("It blocks one type of attack in one part of the requests to exactly ",
+			text.Code(words.Where(c.Attack.Attack)), ", in every mode but off. What is clean passes")
 		f.Drop("target")
 	} else {
 		f.Intro.Add(strings.ToUpper(why.Scope[:1]) + why.Scope[1:])

@@ -78,7 +78,8 @@ func ModeApps(c *call.Call) []call.Option {
 	if len(apps) == 0 {
 		return nil
 	}
-	return append(apps, call.Option{Value: call.AccountMode, Label: "account: " + words.ModeApp(c.Account, apiclient.AllApps)})
+	return append(apps, call.Option{Value: call.AccountMode,
+		Label: "account: " + words.ModeApp(c.Account, apiclient.AllApps)})
 }
 
 // listed are options of one of the account's lists; none without an account, or where the list can't be read. option
@@ -95,13 +96,17 @@ func listed[T any](all []T, option func(one T) (call.Option, bool)) (options []c
 // OngoingAttacks are the attacks that go on, as they were last seen, the most urgent first.
 func OngoingAttacks(c *call.Call) []call.Option {
 	known := c.Facts.Stored.Value
-	ids := slices.SortedFunc(maps.Keys(known), func(x, y string) int { return cmp.Or(words.WorstFirst(known[x], known[y]), cmp.Compare(x, y)) })
+	ids := slices.SortedFunc(maps.Keys(known), func(x,
+		y string) int {
+		return cmp.Or(words.WorstFirst(known[x], known[y]), cmp.Compare(x, y))
+	})
 	return listed(ids, func(id string) (call.Option, bool) {
 		what := words.TypeName(text.Field(known[id].Type))
 		if record.IsStorm(known[id].ID) {
 			what = "storm"
 		}
-		return call.Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, words.Where(known[id]))}, c.Ongoing(known[id]) && !known[id].Result()
+		return call.Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, words.Where(known[id]))},
+			c.Ongoing(known[id]) && !known[id].Result()
 	})
 }
 

@@ -37,7 +37,8 @@ func (c Config) message(page record.Page, s record.AttackState, triage record.Tr
 	}
 	e.Summary = text.Sanitize(what+state+where, maxSummary)
 	e.Details = map[string]string{
-		"attack": page.Attack, "account": c.Account.Name, "status": words.StatusName(attack), "hits": attack.Hits.String(), "where": where,
+		"attack": page.Attack, "account": c.Account.Name, "status": words.StatusName(attack), "hits": attack.Hits.String(),
+		"where":     where,
 		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_acknowledge": "click Acknowledge on the card, or type: ack attack=" + page.Attack,
 	}
 	if page.Test {
@@ -59,14 +60,16 @@ func (c Config) what(e pager.Event, s record.AttackState) string {
 	if s.Storm != nil {
 		storm := *s.Storm
 		h := efficacy.Headline(call.Situation{Attack: attack, Storm: s.Storm, Quiet: s.Quiet})
-		return fmt.Sprintf("%s, %s storm on %s: %s, %s hits, %d incidents beside it. ", words.StormState(h.State, storm), h.Severity,
+		return fmt.Sprintf("%s, %s storm on %s: %s, %s hits, %d incidents beside it. ", words.StormState(h.State, storm),
+			h.Severity,
 			text.Sanitize(words.Applications(storm, c.Account), maxName), words.Counted(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"
 	if attack.Incident() {
 		kind = "INCIDENT"
 	}
-	return fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, words.StatusName(attack), words.TypeName(e.Type), e.App, attack.Hits)
+	return fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, words.StatusName(attack), words.TypeName(e.Type), e.App,
+		attack.Hits)
 }
 
 // placeOf is where an attack goes, or what is behind a storm.

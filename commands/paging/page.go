@@ -61,7 +61,8 @@ func (p *Paging) end(ctx context.Context, c candidate) error {
 		case err != nil && !t.refused && p.Clock.Now().Sub(c.page.EndedAt) <= pageEndFor:
 			return nil
 		case err != nil:
-			p.Log.ErrorContext(ctx, "the page was not resolved at the pager: resolve it there by hand", "attack", c.id, "why", err)
+			p.Log.ErrorContext(ctx, "the page was not resolved at the pager: resolve it there by hand", "attack", c.id,
+				"why", err)
 		}
 	}
 	c.page.State, c.page.Fault = record.PageEnded, ""
@@ -70,7 +71,8 @@ func (p *Paging) end(ctx context.Context, c candidate) error {
 
 // gone ends a page whose pager the configuration doesn't have any more.
 func (p *Paging) gone(ctx context.Context, c candidate) error {
-	p.Log.ErrorContext(ctx, "the pager of a route was called, and the route has none any more: resolve it there by hand", "route", c.page.Route, "attack", c.id)
+	p.Log.ErrorContext(ctx, "the pager of a route was called, and the route has none any more: resolve it there by hand",
+		"route", c.page.Route, "attack", c.id)
 	c.page.State = record.PageEnded
 	return p.save(ctx, c.page)
 }

@@ -32,8 +32,8 @@ const (
 	refused = "refused"
 )
 
-// Pages are the account's pages in the store. An interface because its tests play hours on one clock, which a connection
-// to Redis would hold still; so is Triage.
+// Pages are the account's pages in the store. An interface because its tests play hours on one clock, which a
+// connection to Redis would hold still; so is Triage.
 type Pages interface {
 	Pages(ctx context.Context, account string) (map[string]record.Page, error)
 	// SavePage saves a page together with events.
@@ -104,7 +104,8 @@ func New(cfg Config) *Paging {
 			cfg.Calls.WithLabelValues(cfg.Account.Name, outcome) // 0 from the start on: the first failure is an increase
 		}
 	}
-	return &Paging{Config: cfg, tries: map[string]*tries{}, failing: map[string]bool{}, under: map[string]string{}, unsaved: map[string]bool{}}
+	return &Paging{Config: cfg, tries: map[string]*tries{}, failing: map[string]bool{}, under: map[string]string{},
+		unsaved: map[string]bool{}}
 }
 
 // tries are this replica's of one page.
@@ -321,7 +322,8 @@ func (p *Paging) begin(ctx context.Context, c candidate) error {
 		return nil
 	}
 	c.page = record.Page{ // its id is the same for all that is sent about one time, since then, in which the attack is unacknowledged
-		ID: record.DeliveryID(p.Account.Name, c.shown.Attack.ID, "page", int(since.UnixMilli())), Attack: c.id, Route: route, Since: since, Severity: string(record.Worst(c.shown.Severity, record.SeverityOf(c.shown.Attack))),
+		ID: record.DeliveryID(p.Account.Name, c.shown.Attack.ID, "page", int(since.UnixMilli())), Attack: c.id, Route: route,
+		Since: since, Severity: string(record.Worst(c.shown.Severity, record.SeverityOf(c.shown.Attack))),
 		Incident: c.shown.Attack.Incident(), State: record.PageCalling,
 	}
 	if err := p.save(ctx, c.page); err != nil {

@@ -109,7 +109,8 @@ func Away(err error) *Refusal {
 	next := ", and without it nothing is changed. Try again in a moment"
 	switch t := TroubleOf(err); {
 	case errors.Is(err, store.ErrNewer):
-		return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.Newf("*Failed*, not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
+		return &Refusal{Kind: ErrAway, Cause: err, Titled: true,
+			Text: text.Newf("*Failed*, not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
 	case errors.Is(err, store.ErrEmptied):
 		next = ". Try again in a minute"
 	case errors.Is(err, store.ErrOlder):

@@ -16,8 +16,10 @@ func AttackLines(c *call.Call, k record.KnownAttack) (lines text.Lines) {
 	if k.Incident() {
 		lines.Add(worked(k.Attack), ". ", text.Code("vulns "+text.Field(k.VulnID)), " shows it with its incidents")
 	}
-	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.Newf("First hit %v, %v, %v, %v",
-		words.Ago(k.First, c.Now), words.Figure(k.Payloads, "payload"), words.Figure(k.SourceCount, "source"), words.Answers(k.Attack)))
+	return append(lines, sourcesLine(k.Attack, len(k.Sources),
+		func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.Newf("First hit %v, %v, %v, %v",
+		words.Ago(k.First, c.Now), words.Figure(k.Payloads, "payload"), words.Figure(k.SourceCount, "source"),
+		words.Answers(k.Attack)))
 }
 
 // Details are what an attack's card has no room for: how its hits came, the mode, and why a button is missing.
@@ -26,7 +28,8 @@ func Details(s call.Situation) (lines text.Lines) {
 		return append(lines, text.New("Which buttons would help is unknown: the service doesn't answer"))
 	}
 	if s.Attack.App.Known {
-		lines.Add("Mode by rules: ", words.ModeName(text.Field(words.ModeByRules(s.Rules, int(s.Attack.App.N)))), " (a node's own setting can override it)")
+		lines.Add("Mode by rules: ", words.ModeName(text.Field(words.ModeByRules(s.Rules, int(s.Attack.App.N)))),
+			" (a node's own setting can override it)")
 	}
 	for _, why := range advice.Advise(s).Notes {
 		lines.Add("Not offered: ", why)

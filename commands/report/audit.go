@@ -57,7 +57,8 @@ func ShowAudit(c *call.Call) (call.Result, error) {
 // auditUnknown refuses because the audit log can't be read.
 func auditUnknown(err error) error {
 	if errors.Is(err, record.ErrBadEntry) {
-		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.Newf("an entry of the audit log can't be read. At the terminal `wafbot audit export` names it, and gives the others")}
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err,
+			Text: text.Newf("an entry of the audit log can't be read. At the terminal `wafbot audit export` names it, and gives the others")}
 	}
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New(refusal.Store(err), ", and the audit log is in it. The same lines are on wafbot's standard output")}
 }

@@ -206,7 +206,8 @@ func (h Home) burning(o Overview) (all []burning) {
 	for _, row := range o.Storms {
 		one := burning{headline: words.OfStorm(row, o.unread(o.Now)), hits: row.Attack.Hits.N}
 		words := text.Newf("%v*%v* · %v storm · %v · %v, %v",
-			words.CardLink(row.Card), words.StormState(one.headline.State, row.Storm), one.headline.Severity, words.Applications(row.Storm, o.Of), words.Counted(row.Storm), words.Active(row.Storm))
+			words.CardLink(row.Card), words.StormState(one.headline.State, row.Storm), one.headline.Severity,
+			words.Applications(row.Storm, o.Of), words.Counted(row.Storm), words.Active(row.Storm))
 		one.row = h.triaged(o, row.ID, words, row.Triage, nil)
 		all = append(all, one)
 	}
@@ -216,8 +217,9 @@ func (h Home) burning(o Overview) (all []burning) {
 			Changes: slices.DeleteFunc(slices.Clone(o.InForce), func(ch record.Change) bool { return ch.AttackID != row.ID }),
 		}.As(o.States[row.ID])
 		one := burning{headline: efficacy.Headline(s), hits: row.Attack.Hits.N}
-		one.row = h.triaged(o, row.ID, words.AttackRow(s, one.headline, words.CardLink(row.Card)), row.Triage, text.Newf(": `%v`",
-			words.Where(row.Attack)))
+		one.row = h.triaged(o, row.ID, words.AttackRow(s, one.headline, words.CardLink(row.Card)), row.Triage,
+			text.Newf(": `%v`",
+				words.Where(row.Attack)))
 		all = append(all, one)
 	}
 	return all
@@ -408,7 +410,8 @@ func (o Overview) trouble() (lines text.Lines) {
 	for _, name := range o.Damaged {
 		line := text.Newf("*Damaged in Redis, and set aside: *`%v`", text.Sanitize(name, text.MaxPath))
 		if _, id, ok := strings.Cut(name, ":changes "); ok {
-			line.Add(". Whether change ", text.Code(text.Field(id)), " is in force is unknown, and wafbot can't end it: look at ", text.Code("lists"), " and ", text.Code("rules"))
+			line.Add(". Whether change ", text.Code(text.Field(id)),
+				" is in force is unknown, and wafbot can't end it: look at ", text.Code("lists"), " and ", text.Code("rules"))
 		}
 		lines = append(lines, line)
 	}

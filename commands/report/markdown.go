@@ -56,7 +56,8 @@ func head(c *call.Call, d *text.Document, h History) {
 		read = text.Newf("read %v, %v", h.ReadAt, words.Ago(h.ReadAt, h.At))
 	}
 	d.Item(text.Newf("Figures (%v): %v",
-		read, figures(attack)), text.Newf("First hit: %v; last hit: %v", stamp(attack.First), stamp(attack.Last)), allSources(attack))
+		read, figures(attack)), text.Newf("First hit: %v; last hit: %v", stamp(attack.First), stamp(attack.Last)),
+		allSources(attack))
 	if h.away == nil {
 		d.Item(triage(h.Triage))
 	}
@@ -70,7 +71,8 @@ func head(c *call.Call, d *text.Document, h History) {
 func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 	s := row.Storm
 	d.Heading(1, text.Newf("Storm `%v`: %v on %v, %v",
-		row.ID, text.Count(s.Grouped, "attack"), words.Applications(s, c.Account), words.StormState(words.OfStorm(row, record.Outage{}).State, s)))
+		row.ID, text.Count(s.Grouped, "attack"), words.Applications(s, c.Account),
+		words.StormState(words.OfStorm(row, record.Outage{}).State, s)))
 	d.Item(text.Newf("Account: `%v`; one card for all of them, because %v", row.Account, words.NoOwnCards(s)))
 	d.Item(words.Cause(s, c.PolicyNow()))
 	for _, line := range words.Tallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
@@ -200,7 +202,8 @@ func notKnown(h History) text.Lines {
 	e := h.Evidence
 	switch {
 	case h.away != nil:
-		all.Add("What else wafbot saw and did, or a part of it: ", refusal.Store(h.away), ". What was done is also on wafbot's standard output")
+		all.Add("What else wafbot saw and did, or a part of it: ", refusal.Store(h.away),
+			". What was done is also on wafbot's standard output")
 	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Triage.Owner == nil:
 		all.Add("How it looked at first: wafbot posted no card of it, and keeps that only of attacks with a card")
 	case e == nil:
@@ -209,7 +212,8 @@ func notKnown(h History) text.Lines {
 		all.Add("How it looked at first: wafbot's store was emptied since, or an earlier version did not keep it")
 	}
 	if n := len(h.Outages); n > 0 {
-		all.Add("What happened while it was not watched: ", n, " ", text.Plural(int64(n), "outage"), ", with their times above")
+		all.Add("What happened while it was not watched: ", n, " ", text.Plural(int64(n), "outage"),
+			", with their times above")
 	}
 	return all
 }

@@ -117,7 +117,8 @@ func stormTyped(c *call.Call, typed string) (account *config.Account, storm reco
 		err = refusal.Usage(shown, " fits ", text.Count(found, "storm"), ": write more of the id")
 	case err != nil:
 	case strings.HasPrefix(record.FoldID(typed), "a"):
-		err = refusal.Usage(shown, " is the id of an attack, and that of a storm begins with s: ", "explain attack="+shown, " says which one grouped it")
+		err = refusal.Usage(shown, " is the id of an attack, and that of a storm begins with s: ", "explain attack="+shown,
+			" says which one grouped it")
 	default:
 		err = NoStorm(typed)
 	}
@@ -158,7 +159,8 @@ func ListGrouped(c *call.Call) (res call.Result, err error) {
 		all = slices.DeleteFunc(all, func(g record.GroupedAttack) bool { return g.Last.Before(from) })
 	}
 	slices.SortStableFunc(all, func(x, y record.GroupedAttack) int { return words.WorstFirst(x.Attack, y.Attack) })
-	res = call.Result{Account: a.Name, AttackID: storm.ID, Lines: text.Lines{words.StormLine(a, c.StormRow(storm, record.Triage{}), c.Now)}}
+	res = call.Result{Account: a.Name, AttackID: storm.ID,
+		Lines: text.Lines{words.StormLine(a, c.StormRow(storm, record.Triage{}), c.Now)}}
 	pages, data := call.Pages(c, 1), []call.AttackRow{}
 	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
 		own := text.Text(nil)
@@ -178,7 +180,8 @@ func ListGrouped(c *call.Call) (res call.Result, err error) {
 
 // StormLines are what a storm is, why it is there, and what doesn't fit in.
 func StormLines(c *call.Call, seen record.StormSeen) text.Lines {
-	lines := text.Lines{words.StormLine(c.Account, c.StormRow(seen, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(seen.Storm))}
+	lines := text.Lines{words.StormLine(c.Account, c.StormRow(seen, record.Triage{}), c.Now),
+		text.New("Why one card: ", words.NoOwnCards(seen.Storm))}
 	lines = append(lines, words.Tallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
 	s := seen.Storm
 	for _, one := range s.Unblocked[:min(maxUnblocked, len(s.Unblocked))] {
@@ -216,5 +219,6 @@ func StormListLine(s record.StormSeen) record.Line {
 
 // NoStorm refuses an id that is no stored storm's.
 func NoStorm(typed string) error {
-	return refusal.Usage("Unknown storm: ", text.Code(text.Field(typed)), ". ", text.Code("status"), " names those that go on. An id needs at least ", record.MinPrefix, " characters")
+	return refusal.Usage("Unknown storm: ", text.Code(text.Field(typed)), ". ", text.Code("status"),
+		" names those that go on. An id needs at least ", record.MinPrefix, " characters")
 }

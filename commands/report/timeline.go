@@ -46,7 +46,8 @@ func (h History) ends(c *call.Call) []moment {
 		if e.Late {
 			line = "Seen by wafbot when it knew nothing of it any more"
 		}
-		all = append(all, moment{e.First.At, text.New(line, ": ", figures(e.First.Attack)), text.Lines{allSources(e.First.Attack)}})
+		all = append(all, moment{e.First.At, text.New(line, ": ", figures(e.First.Attack)),
+			text.Lines{allSources(e.First.Attack)}})
 		if !e.CardAt.IsZero() {
 			all = append(all, moment{at: e.CardAt, text: text.Lead("Card posted")})
 		}
@@ -61,7 +62,8 @@ func (h History) ends(c *call.Call) []moment {
 // figures are an attack's in one line.
 func figures(a apiclient.Attack) text.Text {
 	return text.Newf("%v, %v, %v, %v",
-		words.Figure(a.Hits, "hit"), words.Figure(a.SourceCount, "source"), words.Figure(a.Payloads, "payload"), words.StatusName(a))
+		words.Figure(a.Hits, "hit"), words.Figure(a.SourceCount, "source"), words.Figure(a.Payloads, "payload"),
+		words.StatusName(a))
 }
 
 // allSources are all that the service listed, with their hits.

@@ -238,7 +238,8 @@ func (t Trend) remarks() (lines text.Lines) {
 		lines.Add("Not counted: ", text.Count(t.Undated, "row"), " of which the service doesn't say the day")
 	}
 	if t.CutAt > 0 {
-		lines.Add("The service has more rows than wafbot reads at once: ", text.Code("trends since=1d"), " asks for the fewest")
+		lines.Add("The service has more rows than wafbot reads at once: ", text.Code("trends since=1d"),
+			" asks for the fewest")
 	}
 	return lines
 }

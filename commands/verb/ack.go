@@ -45,14 +45,16 @@ func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
 	case was == nil, c.Actor.Via == record.ViaClock && was.Since.After(c.Asked): // it was acknowledged again since that was checked
 		return unchanged(*t, text.New("Unacknowledged")), nil
 	case !was.Is(c.Actor) && c.Role < record.Admin:
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.Newf("%v: only %v or an admin can unacknowledge it. %v",
-			words.Owner(was), text.Field(was.Name), takeOver(c))}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied,
+			Text: text.Newf("%v: only %v or an admin can unacknowledge it. %v",
+				words.Owner(was), text.Field(was.Name), takeOver(c))}
 	}
 	t.Owner, t.UnackedAt, t.Lapsed = nil, c.Now, nil
 	if c.Actor.Via == record.ViaClock {
 		t.Lapsed = was
 		res := saved(*t, words.Unacknowledged(*t, true))
-		res.Saves.Events = []record.Event{handoverEvent(c, "", record.AckLapsed, c.Now, record.Assignment{Attack: c.Attack.Attack, To: was.ID})}
+		res.Saves.Events = []record.Event{handoverEvent(c, "", record.AckLapsed, c.Now,
+			record.Assignment{Attack: c.Attack.Attack, To: was.ID})}
 		return res, nil
 	}
 	return saved(*t, text.Newf("Unacknowledged now; %v was, since %v", text.Field(was.Name), was.Since)), nil

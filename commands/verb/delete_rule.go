@@ -45,10 +45,12 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	made, ours := change.ChangesByRule(c)[rule.ID]
 	p := call.Plan{
 		Line: change.About(c, record.Line{Name: "delete-rule", Words: []string{typed}}),
-		Does: fmt.Sprintf("Delete rule %s: %s", typed, words.Rule(c.Account, rule)), When: words.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
+		Does: fmt.Sprintf("Delete rule %s: %s", typed, words.Rule(c.Account, rule)), When: words.RuleWorks,
+		Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
 	}
 	if !ours {
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(origin(c, rule.ID), ": ", words.RuleRow(c.Account, rule, made))})
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(origin(c, rule.ID), ": ",
+			words.RuleRow(c.Account, rule, made))})
 	}
 	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
 		if ours {
@@ -77,9 +79,11 @@ func deletable(r apiclient.Rule) error {
 	id := strconv.FormatInt(r.ID, 10)
 	switch {
 	case r.System:
-		return refusal.Guarded("rule ", text.Code(id), " is the service's own (", text.Field(r.Type), "): wafbot leaves it alone")
+		return refusal.Guarded("rule ", text.Code(id), " is the service's own (", text.Field(r.Type),
+			"): wafbot leaves it alone")
 	case !words.KnownKind(r) || !r.Point.Understood() || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
-		return refusal.Guarded("rule ", text.Code(id), " (", text.Field(r.Type), ") is of a kind that wafbot could not put back: delete it in the service's console")
+		return refusal.Guarded("rule ", text.Code(id), " (", text.Field(r.Type),
+			") is of a kind that wafbot could not put back: delete it in the service's console")
 	}
 	return nil
 }

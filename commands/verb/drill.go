@@ -43,7 +43,8 @@ func writeDrill(c *call.Call) (res call.Result, err error) {
 		ID: "d" + record.ShortHash(c.Account.Name, c.ID), Account: c.Account.Name, By: c.Actor, At: c.Asked,
 		Page: c.Line.Keys["page"] != "", Cards: c.Account.TestCards(),
 	}
-	res = saveDrill(d, "Drill begun, with ", text.Count(len(d.Cards), "test card"), ". Once all are acknowledged, at the latest after ",
+	res = saveDrill(d, "Drill begun, with ", text.Count(len(d.Cards), "test card"),
+		". Once all are acknowledged, at the latest after ",
 		text.Duration(record.DrillFor), ", a reply to the one in ", text.Channel(d.Cards[0].Channel), " says who did; until then ", text.Code("drill"), " does")
 	for i := range d.Cards {
 		res.Saves.Events = append(res.Saves.Events, drillEvent(d, d.CardID(i), i))

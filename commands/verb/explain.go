@@ -59,7 +59,8 @@ func readExplain(c *call.Call) (call.Result, error) {
 	r, away := c.Facts.Routing.Get()
 	r.Tried = append([]call.TriedRoute{}, r.Tried...)
 	m, muteLine := muteOf(c, k.Attack)
-	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append(text.Lines{words.Attack(a, k.Attack, c.Now)}, old...)}
+	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m},
+		Lines: append(text.Lines{words.Attack(a, k.Attack, c.Now)}, old...)}
 	res.Lines = append(res.Lines, destination(k.Attack, r))
 	for i, t := range r.Tried {
 		line := text.Newf("• route %v takes %v: ", i+1, t.Match)
@@ -104,7 +105,8 @@ func explainStorm(c *call.Call) (res call.Result, err error) {
 	m, muteLine := muteOf(c, storm.Attack)
 	res = call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = text.Lines{
-		words.StormLine(c.Account, c.StormRow(storm, record.Triage{}), c.Now), text.New("Why one card: ", words.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
+		words.StormLine(c.Account, c.StormRow(storm, record.Triage{}), c.Now),
+		text.New("Why one card: ", words.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
 		text.Newf("It groups the new attacks that a route sends there, incidents excepted; `%v` lists them",
 			report.StormListLine(storm).String()),
 	}

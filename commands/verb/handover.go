@@ -54,7 +54,8 @@ func writeHandover(c *call.Call) (res call.Result, err error) {
 		c.DropAttack()
 		return writeTakeOver(c)
 	case c.Attack == nil:
-		return res, c.Cmd.Misuse("Missing: ", text.Code("attack="), ", the attack's id, as on its card, or ", text.Code("--all"))
+		return res, c.Cmd.Misuse("Missing: ", text.Code("attack="), ", the attack's id, as on its card, or ",
+			text.Code("--all"))
 	}
 	to, err := assignee(c)
 	if err != nil {
@@ -121,9 +122,11 @@ func assignee(c *call.Call) (record.Actor, error) {
 	needs := text.Newf(". Who is on an attack needs the role *%v*", record.Responder.String())
 	switch {
 	case s.Unsure:
-		return record.Actor{}, refusal.Guarded("Slack doesn't say just now who ", text.User(to.ID), " is. Try again in a moment")
+		return record.Actor{}, refusal.Guarded("Slack doesn't say just now who ", text.User(to.ID),
+			" is. Try again in a moment")
 	case s.Role < record.Responder && s.Could >= record.Responder:
-		return record.Actor{}, refusal.Guarded("Slack doesn't say just now whether ", user, " is in a user group that has a role. Try again in a moment")
+		return record.Actor{}, refusal.Guarded("Slack doesn't say just now whether ", user,
+			" is in a user group that has a role. Try again in a moment")
 	case s.Role == record.NoRole:
 		return record.Actor{}, refusal.Guarded(user, " has no role here, or is no full member of the workspace", needs)
 	case s.Role < record.Responder:

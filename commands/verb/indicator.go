@@ -96,7 +96,8 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	if keys["type"] == change.MarkPatch {
 		rule.AttackType, verb = change.MarkPatch, "Block"
 	}
-	what := fmt.Sprintf("requests %s whose %s matches %s", words.Scope(c.Account, conditions), header, text.Sanitize(regex, text.MaxPath))
+	what := fmt.Sprintf("requests %s whose %s matches %s", words.Scope(c.Account, conditions), header,
+		text.Sanitize(regex, text.MaxPath))
 	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", scope.Host).With("path", apiclient.EncodePath(scope.Path))
 	p := change.ForTime(c, line, verb+" "+what, length)
 	p.Warnings, p.Notes = indicatorEffect(c, header, regex, rule.AttackType)

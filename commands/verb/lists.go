@@ -58,7 +58,8 @@ func readLists(c *call.Call) (res call.Result, err error) {
 	}
 	return listing(c, counted(c, len(entries), "entry", with), []string{"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"}, entries, func(e apiclient.IPRule) text.Text {
 		return text.Newf("`%v`| |%v|: |`%v`| |%v||%v||%v",
-			e.ID, words.ListName(e.List), words.Sources(e), call.AppsText(c.Account, e.Apps), words.Until(e.Expires), words.Author(e))
+			e.ID, words.ListName(e.List), words.Sources(e), call.AppsText(c.Account, e.Apps), words.Until(e.Expires),
+			words.Author(e))
 	})
 }
 

@@ -62,9 +62,12 @@ func writeMute(c *call.Call) (res call.Result, err error) {
 		return unchanged(all[i], text.New("Muted already: ", words.Mute(all[i]))), nil
 	}
 	if all = slices.DeleteFunc(all, same); len(all) >= maxMutes {
-		return res, refusal.Guarded(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one")
+		return res, refusal.Guarded(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"),
+			" ends one")
 	}
-	return saveMutes(c, append(all, m), m, text.New("Muted: ", words.Mute(m)), text.Newf("Incidents are posted all the same. What still goes on then is posted then. `unmute %v` ends it", m.ID)), nil
+	return saveMutes(c, append(all, m), m, text.New("Muted: ", words.Mute(m)),
+		text.Newf("Incidents are posted all the same. What still goes on then is posted then. `unmute %v` ends it",
+			m.ID)), nil
 }
 
 func muteEnd(c *call.Call) (time.Time, error) {
@@ -147,13 +150,16 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 		}
 		m.Source = t.Prefix
 	}
-	named := slices.DeleteFunc([]string{keys["attack"], keys["source"], keys["type"]}, func(what string) bool { return what == "" })
+	named := slices.DeleteFunc([]string{keys["attack"], keys["source"], keys["type"]},
+		func(what string) bool { return what == "" })
 	if len(named) != 1 {
-		return record.Mute{}, c.Cmd.Misuse("Missing: one of ", text.Code("attack="), ", ", text.Code("source="), " and ", text.Code("type="), ", and only one")
+		return record.Mute{}, c.Cmd.Misuse("Missing: one of ", text.Code("attack="), ", ", text.Code("source="), " and ",
+			text.Code("type="), ", and only one")
 	}
 	if keys["app"] != "" {
 		if m.Attack != "" {
-			return record.Mute{}, c.Cmd.Misuse(text.Code("app="), " goes with ", text.Code("source="), " or ", text.Code("type="))
+			return record.Mute{}, c.Cmd.Misuse(text.Code("app="), " goes with ", text.Code("source="), " or ",
+				text.Code("type="))
 		}
 		var err error
 		if m.App, err = strconv.Atoi(keys["app"]); err != nil {

@@ -34,7 +34,8 @@ func decideOverride(c *call.Call) (call.Decision, error) {
 			return err
 		}
 		if utf8.RuneCountInString(d.Why) < approval.MinOverrideReason {
-			return refusal.About(refusal.Usage("say why it can't wait, in at least ", approval.MinOverrideReason, " characters: it is posted and kept"), "reason", "")
+			return refusal.About(refusal.Usage("say why it can't wait, in at least ", approval.MinOverrideReason,
+				" characters: it is posted and kept"), "reason", "")
 		}
 		return nil
 	})
@@ -53,8 +54,9 @@ func overrideForm(c *call.Call, f *call.Form) {
 	}
 	f.Drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, words.Approval(q, c.Now), text.Newf("Without approval it holds for %v at most. It is recorded as an override, and posted to the channel",
-		text.Duration(policy.LongestOverride)))
+	f.Intro = append(f.Intro, words.Approval(q, c.Now),
+		text.Newf("Without approval it holds for %v at most. It is recorded as an override, and posted to the channel",
+			text.Duration(policy.LongestOverride)))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayOverride(c, q), &refusal) {
 		f.Intro = append(f.Intro, text.Newf("*Not by you, or not now*: %v", refusal.Text))
 	}

@@ -44,7 +44,8 @@ Example: patch POST shop.example.com/login type=sqli part=post.form_urlencoded.l
 func readPatchType(value string, _ *config.Account) (string, error) {
 	value = strings.ToLower(value)
 	if value != words.AnyAttack && !apiclient.Patchable(value) {
-		return "", refusal.Invalid("type of attack for a patch", value, "sqli", "One of ", strings.Join(append(apiclient.PatchTypes(), words.AnyAttack), ", "))
+		return "", refusal.Invalid("type of attack for a patch", value, "sqli", "One of ",
+			strings.Join(append(apiclient.PatchTypes(), words.AnyAttack), ", "))
 	}
 	return value, nil
 }

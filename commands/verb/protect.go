@@ -58,7 +58,8 @@ func writeProtect(c *call.Call) (res call.Result, err error) {
 		lines = append(append(lines, text.New("Protected: ", words.Protected(p))), deniedNow(c, t)...)
 	}
 	if len(all) > maxProtected {
-		return res, refusal.Guarded("more than ", maxProtected, " ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration")
+		return res, refusal.Guarded("more than ", maxProtected,
+			" ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration")
 	}
 	if !fresh {
 		return call.Result{Outcome: "nothing", Lines: lines, Data: all}, nil
@@ -116,7 +117,8 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 		}
 		return call.Result{}, refusal.Nothing(words)
 	}
-	left := slices.DeleteFunc(slices.Clone(c.Context.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
+	left := slices.DeleteFunc(slices.Clone(c.Context.Protected),
+		func(p record.Protected) bool { return p.ID == found[0].ID })
 	res := saved(found[0], text.New("No longer protected: ", words.Protected(found[0])))
 	return saveProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
 }

@@ -70,12 +70,14 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		for _, e := range matches {
 			where = append(where, fmt.Sprintf("%d (%s, %s)", e.ID, words.ListName(e.List), call.AppsText(c.Account, e.Apps)))
 		}
-		return nil, refusal.About(refusal.Usage(text.Code(typed), " stands there ", len(matches), " times: name the entry by its number: ", strings.Join(where, "; ")), "entry", "")
+		return nil, refusal.About(refusal.Usage(text.Code(typed), " stands there ", len(matches),
+			" times: name the entry by its number: ", strings.Join(where, "; ")), "entry", "")
 	}
 	e := matches[0]
 	p := call.Plan{
 		Line: change.About(c, record.Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}),
-		Does: fmt.Sprintf("Take %s off the %s", words.Sources(e), words.ListName(e.List)), When: words.EntryWorks, Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
+		Does: fmt.Sprintf("Take %s off the %s", words.Sources(e), words.ListName(e.List)), When: words.EntryWorks,
+		Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
 	}
 	if notNumber != nil && len(e.Values) > 1 {
 		takeValue(&p, e, t)

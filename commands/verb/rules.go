@@ -56,7 +56,8 @@ func readRules(c *call.Call) (call.Result, error) {
 			others[text.Field(r.Type)+words.ByService(r, " (", ")")]++
 		}
 	}
-	res, err := listing(c, counted(c, len(all), "rule"), []string{"ID", "WHAT", "BY"}, known, func(r apiclient.Rule) text.Text { return words.RuleRow(c.Account, r, makers[r.ID]) })
+	res, err := listing(c, counted(c, len(all), "rule"), []string{"ID", "WHAT", "BY"}, known,
+		func(r apiclient.Rule) text.Text { return words.RuleRow(c.Account, r, makers[r.ID]) })
 	if err != nil {
 		return call.Result{}, err
 	}

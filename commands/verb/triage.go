@@ -55,7 +55,8 @@ func whatStands(c *call.Call, v record.Verdict) (lines text.Lines) {
 			text.Enumerate(standing, call.ShortList, words.WithID), undo.String())
 	}
 	if c.Account.ConsoleURL != "" {
-		lines.Add("The service doesn't know of it: mark it there, too, in the ", text.Link{Label: "console", URL: c.Account.ConsoleURL})
+		lines.Add("The service doesn't know of it: mark it there, too, in the ",
+			text.Link{Label: "console", URL: c.Account.ConsoleURL})
 	}
 	return lines
 }

@@ -85,12 +85,13 @@ func unchanged(data any, line text.Text) call.Result {
 	return call.Result{Outcome: "nothing", Lines: text.Lines{line}, Data: data}
 }
 
-// listing answers with a page of what an account has, a line each, under a head that counts it; data is the same for programs. The lines' columns have titles at
-// the terminal.
+// listing answers with a page of what an account has, a line each, under a head that counts it; data is the same for
+// programs. The lines' columns have titles at the terminal.
 func listing[T any](c *call.Call, head text.Text, titles []string, rows []T, line func(T) text.Text) (call.Result, error) {
 	pages := call.Pages(c, 1)
 	lines := pages.Table(titles, len(rows), func(i int) text.Text { return line(rows[i]) })
-	return pages.Finish(call.Result{Account: c.Account.Name, Data: append([]T{}, rows...), Lines: append(text.Lines{head}, lines...)})
+	return pages.Finish(call.Result{Account: c.Account.Name, Data: append([]T{}, rows...),
+		Lines: append(text.Lines{head}, lines...)})
 }
 
 // counted is the head of a listing.

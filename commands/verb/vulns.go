@@ -83,7 +83,9 @@ func bySeverity(x, y apiclient.Vulnerability) int {
 func vulnLine(v apiclient.Vulnerability) text.Text {
 	status := map[string]string{"": "state unknown", "falsepositive": "false positive"}[v.Status]
 	line := text.Newf("`%v`| |*%v*| |%v|, |%v",
-		text.Field(v.ID), words.Severity(v.Threat), cmp.Or(text.Sanitize(v.Title, text.MaxPath), words.TypeName(text.Field(v.Type))), cmp.Or(status, text.Field(v.Status)))
+		text.Field(v.ID), words.Severity(v.Threat),
+		cmp.Or(text.Sanitize(v.Title, text.MaxPath), words.TypeName(text.Field(v.Type))),
+		cmp.Or(status, text.Field(v.Status)))
 	if v.Incidents.Known {
 		line.Add(text.Cell(", "), words.Figure(v.Incidents, "incident"))
 	} else {
@@ -192,7 +194,8 @@ func because(c *call.Call, err error) text.Text {
 // vulnDetails are what the listing has no room for.
 func vulnDetails(v apiclient.Vulnerability) (lines text.Lines) {
 	given := func(word string) string { return cmp.Or(text.Field(word), "unknown") }
-	lines.Add("Found by ", given(strings.ToLower(v.DetectionMethod)), ", target ", given(v.Target), ", in the console ", given(v.WID), words.Part(apiclient.Attack{Parameter: v.Parameter}))
+	lines.Add("Found by ", given(strings.ToLower(v.DetectionMethod)), ", target ", given(v.Target), ", in the console ",
+		given(v.WID), words.Part(apiclient.Attack{Parameter: v.Parameter}))
 	for _, words := range []string{v.Description, v.Additional} {
 		if words != "" {
 			lines.Add(text.Sanitize(words, text.MaxPath))
@@ -210,7 +213,8 @@ func vulnIncidents(c *call.Call, shown vulnShown, lines text.Lines, attacks []ap
 		row.Card = links[row.ID]
 		shown.Incidents = append(shown.Incidents, row)
 	}
-	lines.Add(text.Count(len(attacks), "incident"), " in the last ", text.Duration(incidentsBack), olderIncidents(shown.Vulnerability, int64(len(attacks))))
+	lines.Add(text.Count(len(attacks), "incident"), " in the last ", text.Duration(incidentsBack),
+		olderIncidents(shown.Vulnerability, int64(len(attacks))))
 	pages := call.Pages(c, 1)
 	lines = append(lines, pages.Table(words.AttackTitles(), len(attacks), func(i int) text.Text {
 		return words.AttackWithCard(c.Account, attacks[i], c.Now, words.CardLink(shown.Incidents[i].Card))

@@ -55,7 +55,8 @@ func standing(c *call.Call, a *config.Account) (text.Lines, map[string]string) {
 	if s.Group != "" {
 		data["group"] = s.Group
 	}
-	lines := text.Lines{text.New(s.Role.String(), approval.ByGroup(s.Group), ". ", may), text.New("wafbot is ", c.PolicyOf(a).Describe())}
+	lines := text.Lines{text.New(s.Role.String(), approval.ByGroup(s.Group), ". ", may),
+		text.New("wafbot is ", c.PolicyOf(a).Describe())}
 	if s.Could > s.Role {
 		lines.Add("Slack doesn't say just now whether a user group gives you more")
 	}

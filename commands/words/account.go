@@ -65,7 +65,8 @@ func Outage(s record.Outage) text.Text {
 // Protected is it in one line: what, whose, since when.
 func Protected(p record.Protected) text.Text {
 	line := text.Newf("`%v`| |*%v*|, |%v, by %v %v `%v`",
-		grammar.RangeOf(p.Range).String(), policy.ProtectedSource(p).Name, policy.HowDenied(p.Deny), text.Field(p.By.Name), p.At, p.ID)
+		grammar.RangeOf(p.Range).String(), policy.ProtectedSource(p).Name, policy.HowDenied(p.Deny), text.Field(p.By.Name),
+		p.At, p.ID)
 	if p.Reason != "" {
 		line.Addf(": %v", text.Field(p.Reason))
 	}

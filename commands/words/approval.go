@@ -86,7 +86,8 @@ func Reach(a *config.Account, s record.Step) string {
 	case s.Kind == record.AddEntry && s.Entry.Kind == apiclient.KindRange:
 		return fmt.Sprintf("%s is %s, %s", Sources(*s.Entry), addresses(*s.Entry), call.AppsText(a, s.Entry.Apps))
 	case s.Kind == record.AddEntry:
-		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, Sources(*s.Entry), call.AppsText(a, s.Entry.Apps))
+		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, Sources(*s.Entry),
+			call.AppsText(a, s.Entry.Apps))
 	case s.Kind != record.CreateRule, s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != AnyAttack:
 		return "" // clean requests pass a patch
 	}

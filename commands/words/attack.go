@@ -23,7 +23,8 @@ func Attack(a *config.Account, attack apiclient.Attack, now time.Time) text.Text
 // AttackWithCard is an attack in one line, with the way to its card where nothing is ever cut.
 func AttackWithCard(a *config.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
 	return text.Newf("`%v`| |%v%v| on |%v|, |*%v*|, |%v|, |%v|, last hit |%v|: |`%v`",
-		record.AttackID(a.Name, attack.ID), card, kind(attack), a.AppName(attack.App), StatusName(attack), Figure(attack.Hits, "hit"), Figure(attack.SourceCount, "source"), Ago(attack.Last, now), Where(attack))
+		record.AttackID(a.Name, attack.ID), card, kind(attack), a.AppName(attack.App), StatusName(attack),
+		Figure(attack.Hits, "hit"), Figure(attack.SourceCount, "source"), Ago(attack.Last, now), Where(attack))
 }
 
 // AttackMeant says which attack something is about, and not how it stands.
@@ -120,7 +121,8 @@ func WorstFirst(x, y apiclient.Attack) int {
 
 // urgency orders attacks: incidents first, then what gets through.
 func urgency(a apiclient.Attack) int {
-	n := map[apiclient.Status]int{apiclient.StatusNotBlocked: 3, apiclient.StatusPartly: 2, apiclient.StatusUnknown: 1}[a.Status()]
+	n := map[apiclient.Status]int{apiclient.StatusNotBlocked: 3, apiclient.StatusPartly: 2,
+		apiclient.StatusUnknown: 1}[a.Status()]
 	if a.Incident() {
 		n += 4
 	}
@@ -145,11 +147,16 @@ func CardLink(url string) text.Text {
 
 // typeNames are attack types in words.
 var typeNames = map[string]string{
-	"sqli": "SQL injection", "xss": "cross-site scripting", "rce": "remote code execution", "xxe": "XML external entity", "ptrav": "path traversal",
-	"crlf": "CRLF injection", "redir": "open redirect", "nosqli": "NoSQL injection", "ldapi": "LDAP injection", "scanner": "scanner",
-	"mass_assignment": "mass assignment", "ssrf": "server-side request forgery", "ssi": "server-side include", "mail_injection": "mail injection",
-	"ssti": "template injection", "invalid_xml": "invalid XML", "brute": "brute force", "bola": "broken object authorisation", "dirbust": "forced browsing",
-	"api_abuse": "API abuse", "credential_stuffing": "credential stuffing", apiclient.TypeBlockedSource: "denied source", apiclient.TypeVirtualPatch: "virtual patch",
+	"sqli": "SQL injection", "xss": "cross-site scripting", "rce": "remote code execution", "xxe": "XML external entity",
+	"ptrav": "path traversal",
+	"crlf":  "CRLF injection", "redir": "open redirect", "nosqli": "NoSQL injection", "ldapi": "LDAP injection",
+	"scanner":         "scanner",
+	"mass_assignment": "mass assignment", "ssrf": "server-side request forgery", "ssi": "server-side include",
+	"mail_injection": "mail injection",
+	"ssti":           "template injection", "invalid_xml": "invalid XML", "brute": "brute force",
+	"bola": "broken object authorisation", "dirbust": "forced browsing",
+	"api_abuse": "API abuse", "credential_stuffing": "credential stuffing", apiclient.TypeBlockedSource: "denied source",
+	apiclient.TypeVirtualPatch: "virtual patch",
 }
 
 // TypeName is an attack type in words.
@@ -199,7 +206,8 @@ func Answers(a apiclient.Attack) text.Text {
 	if len(a.StatusCodes) == 0 {
 		return text.New("answers unknown")
 	}
-	return text.New("answered ", text.Enumerate(a.StatusCodes, maxAnswers, func(code int) text.Text { return text.New(code) }))
+	return text.New("answered ", text.Enumerate(a.StatusCodes, maxAnswers,
+		func(code int) text.Text { return text.New(code) }))
 }
 
 // Figure is a count with its noun.

@@ -32,16 +32,19 @@ func targets(e apiclient.IPRule, between string) string {
 
 // ListName is an IP list for people.
 func ListName(list string) string {
-	names := map[string]string{apiclient.ListDeny: "denylist", apiclient.ListAllow: "allowlist", apiclient.ListGray: "graylist"}
+	names := map[string]string{apiclient.ListDeny: "denylist", apiclient.ListAllow: "allowlist",
+		apiclient.ListGray: "graylist"}
 	return cmp.Or(names[list], "list "+text.Field(list))
 }
 
-// ShortEntry says that an entry which is to hold so long may hold longer; nothing of one that lives as long as the service's console lets it.
+// ShortEntry says that an entry which is to hold so long may hold longer; nothing of one that lives as long as the
+// service's console lets it.
 func ShortEntry(length time.Duration) string {
 	if length == grammar.Never || length >= apiclient.ShortestEntry {
 		return ""
 	}
-	return fmt.Sprintf("the service's console lets a list entry live %s at least: this one may hold longer than %s", text.Duration(apiclient.ShortestEntry), text.Duration(length))
+	return fmt.Sprintf("the service's console lets a list entry live %s at least: this one may hold longer than %s",
+		text.Duration(apiclient.ShortestEntry), text.Duration(length))
 }
 
 // Until says when an entry ends, with the space before it.
@@ -61,7 +64,8 @@ var personIn = regexp.MustCompile(`^(wafbot c[0-9a-z]{8} by .*?) \((?:[UW][A-Z0-
 // withoutID is the reason of an entry or rule for people: who made it stands there by name alone.
 func withoutID(reason string) string { return personIn.ReplaceAllString(reason, "$1") }
 
-// Author says who made an entry, as far as the service lists it: its own author, and the reason, in which wafbot names the person.
+// Author says who made an entry, as far as the service lists it: its own author, and the reason, in which wafbot names
+// the person.
 func Author(e apiclient.IPRule) text.Text {
 	switch {
 	case e.Reason != "":

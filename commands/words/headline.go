@@ -47,7 +47,8 @@ var urgent = []State{NotBlocked, Unknown, PartlyBlocked, Quiet, Mitigated, Block
 // UrgentFirst orders ongoing attacks: first those not known to be stopped, then the rest, each by severity.
 func UrgentFirst(x, y Headline) int {
 	stopped := func(h Headline) int { return max(0, slices.Index(urgent, h.State)-slices.Index(urgent, PartlyBlocked)) }
-	return cmp.Or(stopped(x)-stopped(y), slices.Index(record.Severities(), x.Severity)-slices.Index(record.Severities(), y.Severity), slices.Index(urgent, x.State)-slices.Index(urgent, y.State))
+	return cmp.Or(stopped(x)-stopped(y), slices.Index(record.Severities(), x.Severity)-slices.Index(record.Severities(),
+		y.Severity), slices.Index(urgent, x.State)-slices.Index(urgent, y.State))
 }
 
 // Words is the state of an attack in words, without its time. An incident is never said to be over before a verdict.
@@ -68,7 +69,8 @@ func AttackRow(s call.Situation, h Headline, card text.Text) text.Text {
 		kind = " incident"
 	}
 	return text.Newf("%v*%v* · %v%v · %v · %v · %v, last %v",
-		card, h.Words(), h.Severity, kind, TypeName(text.Field(a.Type)), s.Account.AppName(a.App), Figure(a.Hits, "hit"), Ago(a.Last, s.Now))
+		card, h.Words(), h.Severity, kind, TypeName(text.Field(a.Type)), s.Account.AppName(a.App), Figure(a.Hits, "hit"),
+		Ago(a.Last, s.Now))
 }
 
 // StormHeadline is the headline of a storm. What gets through now decides, as far as it is known. A mitigation proves
@@ -107,7 +109,8 @@ func StormHeadline(f call.Situation) Headline {
 // OfStorm is the headline of a storm as lists have it; outage is what keeps the service from being read, zero if
 // nothing does.
 func OfStorm(row call.StormRow, outage record.Outage) Headline {
-	return StormHeadline(call.Situation{Attack: row.Attack, Storm: &row.Storm, Quiet: row.Quiet, Outage: outage, Triage: row.Triage})
+	return StormHeadline(call.Situation{Attack: row.Attack, Storm: &row.Storm, Quiet: row.Quiet, Outage: outage,
+		Triage: row.Triage})
 }
 
 // StormState is a state of a storm in words, without its time: "4 of 800 NOT BLOCKED".

@@ -23,7 +23,8 @@ func Rule(a *config.Account, r apiclient.Rule) string {
 	case r.Type == apiclient.RuleMode:
 		return fmt.Sprintf("mode %s %s", text.Field(r.Mode), scope)
 	case r.Type == apiclient.RuleRegex:
-		return fmt.Sprintf("indicator (%s) %s on %s, %s", text.Field(r.AttackType), text.Sanitize(r.Regex, text.MaxPath), part, scope)
+		return fmt.Sprintf("indicator (%s) %s on %s, %s", text.Field(r.AttackType), text.Sanitize(r.Regex, text.MaxPath),
+			part, scope)
 	case r.Type == apiclient.RulePatch && r.AttackType == AnyAttack:
 		return fmt.Sprintf("%s blocks every request that has %s, %s", r.Type, part, scope)
 	case r.Type != apiclient.RulePatch:

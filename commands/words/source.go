@@ -29,7 +29,8 @@ func RulesLocked(at time.Time) text.Text {
 }
 
 // BusiestShared is the busiest of the sources in a target that are likely many people's.
-func BusiestShared(s record.AccountContext, t grammar.Target) (at grammar.Target, busiest record.SourceActivity, ok bool) {
+func BusiestShared(s record.AccountContext, t grammar.Target) (at grammar.Target,
+	busiest record.SourceActivity, ok bool) {
 	var in []netip.Addr
 	for source, seen := range s.Sources {
 		if LikelyShared(seen) && t.Overlaps(grammar.OnlyAddr(source)) {
@@ -45,8 +46,9 @@ func BusiestShared(s record.AccountContext, t grammar.Target) (at grammar.Target
 	return grammar.RangeOf(grammar.OnlyAddr(first)), s.Sources[first], true
 }
 
-// A source whose attacks spread so far over applications, types and the day is likely not one attacker but something that many people come through. How
-// many attacks there are says nothing: one scanner leaves thousands, on several applications and of several types, but within an hour or two.
+// A source whose attacks spread so far over applications, types and the day is likely not one attacker but something
+// that many people come through. How many attacks there are says nothing: one scanner leaves thousands, on several
+// applications and of several types, but within an hour or two.
 const (
 	sharedApps  = 3
 	sharedTypes = 3

@@ -19,7 +19,8 @@ func Step(s record.Step) string {
 		if s.Kind == record.DeleteEntry {
 			verb = fmt.Sprintf("delete entry %d from", s.Entry.ID)
 		}
-		return fmt.Sprintf("%s list %s: %s apps=%v until %s force=%v reason=%q", verb, s.Entry.List, targets(*s.Entry, ","), s.Entry.Apps,
+		return fmt.Sprintf("%s list %s: %s apps=%v until %s force=%v reason=%q", verb, s.Entry.List, targets(*s.Entry, ","),
+			s.Entry.Apps,
 			s.Entry.Expires.UTC().Format(time.RFC3339), s.Force, s.Entry.Reason)
 	}
 	verb := "create"
@@ -38,7 +39,8 @@ func ByHand(a *config.Account, s record.Step) text.Text {
 			reason = "by " + rest // an entry that names a change of wafbot's would be taken for wafbot's own
 		}
 		return text.Newf("add to the %v: `%v`, %v,%v, reason `%v`",
-			ListName(s.Entry.List), Sources(*s.Entry), call.AppsText(a, s.Entry.Apps), Until(s.Entry.Expires), text.Sanitize(reason, maxReason))
+			ListName(s.Entry.List), Sources(*s.Entry), call.AppsText(a, s.Entry.Apps), Until(s.Entry.Expires),
+			text.Sanitize(reason, maxReason))
 	case record.DeleteEntry:
 		return text.Newf("take off the %v: `%v`, %v",
 			ListName(s.Entry.List), Sources(*s.Entry), call.AppsText(a, s.Entry.Apps))

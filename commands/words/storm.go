@@ -84,7 +84,8 @@ func Tallies(s record.Storm, a *config.Account, policy policy.Policy, sources ap
 	of := countedByStatus(s)
 	status := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(StatusWords[st]) })
 	if none := s.FalsePositives; none > 0 {
-		status = text.Join(text.Lines{status, text.New(text.Number(none), " marked as ", text.Plural(int64(none), "false positive"))}, " · ")
+		status = text.Join(text.Lines{status, text.New(text.Number(none), " marked as ",
+			text.Plural(int64(none), "false positive"))}, " · ")
 	}
 	lines := text.Lines{text.Newf("*By status:* %v", status)}
 	if len(s.Types) > 0 {
@@ -138,7 +139,8 @@ func sourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure
 
 // StatusWords are the blocking statuses for people.
 var StatusWords = map[apiclient.Status]string{
-	apiclient.StatusBlocked: "blocked", apiclient.StatusPartly: "partly blocked", apiclient.StatusNotBlocked: "not blocked", apiclient.StatusUnknown: "blocking unknown",
+	apiclient.StatusBlocked: "blocked", apiclient.StatusPartly: "partly blocked",
+	apiclient.StatusNotBlocked: "not blocked", apiclient.StatusUnknown: "blocking unknown",
 }
 
 // StormSource is one of the storm's sources, and whose it is if people named it.

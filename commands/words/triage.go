@@ -33,12 +33,14 @@ func OwnerSince(o record.Owner, name any) text.Text {
 	return text.New(name, " is on it since ", o.Since)
 }
 
-// Unacknowledged says that no one is on an attack, and whose acknowledgement lapsed; through tells that the attack still gets through.
+// Unacknowledged says that no one is on an attack, and whose acknowledgement lapsed; through tells that the attack
+// still gets through.
 func Unacknowledged(k record.Triage, through bool) text.Text {
 	if k.Lapsed == nil {
 		return text.New("Unacknowledged")
 	}
-	words := text.Lead(text.Field(k.Lapsed.Name), "'s acknowledgement lapsed after ", text.Duration(k.UnackedAt.Sub(k.Lapsed.Since).Truncate(time.Minute)))
+	words := text.Lead(text.Field(k.Lapsed.Name), "'s acknowledgement lapsed after ",
+		text.Duration(k.UnackedAt.Sub(k.Lapsed.Since).Truncate(time.Minute)))
 	if through {
 		words.Addf("; still getting through")
 	}

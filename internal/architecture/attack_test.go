@@ -18,7 +18,8 @@ func TestAttackShapes(t *testing.T) {
 	t.Parallel()
 	pkgs := checked(t)
 	fields, holds := map[string]types.Type{}, map[types.Type]bool{}
-	for path, name := range map[string]string{module + "/apiclient": "Attack", module + "/internal/record": "AttackState"} {
+	for path, name := range map[string]string{module + "/apiclient": "Attack",
+		module + "/internal/record": "AttackState"} {
 		attack := pkgs[path].types.Scope().Lookup(name).Type()
 		holds[attack] = true
 		for field := range attack.Underlying().(*types.Struct).Fields() {

@@ -52,7 +52,11 @@ func requireWhole(t *testing.T, path string, call *ast.CallExpr) {
 	if call.Ellipsis.IsValid() {
 		return
 	}
-	at := slices.IndexFunc(call.Args, func(e ast.Expr) bool { l, ok := e.(*ast.BasicLit); return ok && l.Kind == token.STRING })
+	at := slices.IndexFunc(call.Args, func(e ast.Expr) bool {
+		l,
+			ok := e.(*ast.BasicLit)
+		return ok && l.Kind == token.STRING
+	})
 	require.GreaterOrEqual(t, at, 0, "%s: a sentence is written where it is said", path)
 	sentence, err := strconv.Unquote(call.Args[at].(*ast.BasicLit).Value)
 	require.NoError(t, err)

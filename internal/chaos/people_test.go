@@ -256,7 +256,8 @@ func (r *round) send(q *request, path string, body map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !q.Acked {
-		r.unheard = append(r.unheard, fmt.Sprintf("%s %s: %q: %d %s %s", q.At.Format(time.StampMicro), q.User, q.Line, d.Status, d.Body, d.Err))
+		r.unheard = append(r.unheard, fmt.Sprintf("%s %s: %q: %d %s %s", q.At.Format(time.StampMicro), q.User, q.Line,
+			d.Status, d.Body, d.Err))
 	}
 	r.requests = append(r.requests, q)
 }

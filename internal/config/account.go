@@ -27,7 +27,8 @@ func (a *Account) InForce() []Route {
 	if routes == nil {
 		routes = []Route{Default[Route](), Default[Route]()}
 		routes[0].Match = Match{Kind: OneOrMore{KindIncident}}
-		routes[1].Match = Match{Kind: OneOrMore{KindAttack}, Status: OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30}
+		routes[1].Match = Match{Kind: OneOrMore{KindAttack}, Status: OneOrMore{"not_blocked", "partly", "unknown"},
+			MinHits: 30}
 	}
 	for i := range routes {
 		routes[i].Channel = cmp.Or(routes[i].Channel, a.Channel)

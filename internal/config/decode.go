@@ -17,8 +17,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// decoder fills a Config from YAML. It walks the nodes itself instead of unmarshalling them: this way every problem names its key, and the checks
-// that follow know where each key was written.
+// decoder fills a Config from YAML. It walks the nodes itself instead of unmarshalling them: this way every problem
+// names its key, and the checks that follow know where each key was written.
 type decoder struct {
 	*origins
 	file     string            // that is decoded

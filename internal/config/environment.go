@@ -48,8 +48,8 @@ func (o *origins) environment(c *Config, environ map[string]string) {
 	o.neverDeny(c, environ)
 }
 
-// set applies a variable, which wins over its key in the file. A secret also wins over the file that the secret would be
-// read from.
+// set applies a variable, which wins over its key in the file. A secret also wins over the file that the secret would
+// be read from.
 func (o *origins) set(l leaf, text string, all []leaf) {
 	rival, isFile := strings.CutSuffix(l.key, "_file")
 	if !isFile {
@@ -104,12 +104,14 @@ func (o *origins) neverDeny(c *Config, environ map[string]string) {
 // keyWord matches a key of the file in a text. A key of one word looks like any other word.
 var keyWord = regexp.MustCompile(`\w+(\[\d+\])?(\.\w+(\[\d+\])?)+`)
 
-// AsWritten is a text in which keys are named as the operator wrote them: a key that a variable set by that variable's name.
+// AsWritten is a text in which keys are named as the operator wrote them: a key that a variable set by that variable's
+// name.
 func (c *Config) AsWritten(text string) string {
 	return keyWord.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(c.Variable(word), word) })
 }
 
-// Variable is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else "".
+// Variable is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else
+// "".
 func (c *Config) Variable(key string) string {
 	if from, set := c.at(key); set || c.File() != "" {
 		return from.variable
@@ -127,7 +129,8 @@ func variableFor(key string) string {
 	return ""
 }
 
-// unknownVariables reports mistyped variables: otherwise a policy that the operator meant to set would be ignored silently.
+// unknownVariables reports mistyped variables: otherwise a policy that the operator meant to set would be ignored
+// silently.
 func (o *origins) unknownVariables(all []leaf, environ map[string]string) {
 	known := []string{fileVariable, neverDenyVariable}
 	for _, l := range all {
@@ -142,7 +145,8 @@ func (o *origins) unknownVariables(all []leaf, environ map[string]string) {
 	}
 }
 
-// fromKubernetes recognises what Kubernetes puts into every container's environment for a Service named wafbot, or wafbot-redis.
+// fromKubernetes recognises what Kubernetes puts into every container's environment for a Service named wafbot, or
+// wafbot-redis.
 func fromKubernetes(name, value string) bool {
 	service := regexp.MustCompile(`^WAFBOT(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 	link := regexp.MustCompile(`^(tcp|udp|sctp)://[0-9a-fA-F.:\[\]]+$`)

@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxNodes bounds a configuration with its references written out: a short file can refer to its anchors a billion times. A thousand accounts with ten routes each
-// have most of it.
+// maxNodes bounds a configuration with its references written out: a short file can refer to its anchors a billion
+// times. A thousand accounts with ten routes each have most of it.
 const maxNodes = 250_000
 
 // spend reports whether the configuration may hold so many more keys and values.
@@ -26,8 +26,8 @@ func (o *origins) full() bool { return o.nodes > maxNodes }
 // pair is a key of a mapping and its value.
 type pair struct{ key, value *yaml.Node }
 
-// pairs are a mapping's pairs, then those that << merges into it; the first pair with a key counts. It reports keys that
-// are no plain word or come twice. within are the mappings that it is being merged into: none may merge itself.
+// pairs are a mapping's pairs, then those that << merges into it; the first pair with a key counts. It reports keys
+// that are no plain word or come twice. within are the mappings that it is being merged into: none may merge itself.
 func (d *decoder) pairs(n *yaml.Node, key string, within ...*yaml.Node) (all []pair) {
 	within = append(within, n)
 	seen := map[string]int{}
@@ -40,7 +40,8 @@ func (d *decoder) pairs(n *yaml.Node, key string, within ...*yaml.Node) (all []p
 			d.reportAt(d.place(k), below(key, "?"), "a key must be a plain word")
 			continue
 		case doubled:
-			d.reportAt(d.place(k), below(key, printable(k.Value)), fmt.Sprintf("given twice, first on line %d; remove one", line))
+			d.reportAt(d.place(k), below(key, printable(k.Value)),
+				fmt.Sprintf("given twice, first on line %d; remove one", line))
 			continue
 		case k.Tag == "!!merge":
 			merged = []*yaml.Node{value}

@@ -17,7 +17,8 @@ import (
 // Documented is a key as docs/config.md has it: in which words, and with which default.
 type Documented func(key string) (text string, def any)
 
-// SchemaOf makes the JSON schema of configurations: keys and their checks are those of the tags that the loader goes by.
+// SchemaOf makes the JSON schema of configurations: keys and their checks are those of the tags that the loader goes
+// by.
 func SchemaOf(documented Documented) map[string]any {
 	s := schema{documented: documented, types: typeComments()}
 	root := s.object(reflect.TypeFor[Config](), "")

@@ -88,7 +88,8 @@ func (f *SourceFiles) read(s *sourceFile) {
 			why = path.Err.Error()
 		}
 		if s.Broken != why {
-			f.log.Error("source can't be read: what it held before counts", "source", s.Name, "file", s.File, "since", s.ReadAt, "err", err)
+			f.log.Error("source can't be read: what it held before counts", "source", s.Name, "file", s.File, "since", s.ReadAt,
+				"err", err)
 		}
 		s.Broken, s.version = why, ""
 		return

@@ -78,7 +78,8 @@ func (p *Pager) message(answer []byte) string {
 // shortestSecret is how long a part of an address is, in bytes, that may be a key.
 const shortestSecret = 6
 
-// secrets are the key, and all parts of the address, behind its host, that may be one: a receiver may repeat a part of what it was asked.
+// secrets are the key, and all parts of the address, behind its host, that may be one: a receiver may repeat a part of
+// what it was asked.
 func (p *Pager) secrets() (all []string) {
 	if key := p.key.Reveal(); key != "" {
 		all = append(all, key)

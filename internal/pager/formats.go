@@ -42,14 +42,16 @@ func (p *Pager) pagerDuty(e Event) pagerDutyEvent {
 	if !e.Resolve {
 		event.Action, event.Links, event.Client, event.ClientURL = "trigger", e.Links, "wafbot", e.Console
 		event.Payload = &pagerDutyPayload{
-			Summary: text.Cut(e.Summary, maxSummary), Source: e.Source, Severity: cmp.Or(pagerDutySeverities[e.Severity], "warning"),
+			Summary: text.Cut(e.Summary, maxSummary), Source: e.Source,
+			Severity:  cmp.Or(pagerDutySeverities[e.Severity], "warning"),
 			Timestamp: e.Since.UTC(), Component: e.App, Group: e.Account, Class: e.Type, Details: e.Details,
 		}
 	}
 	return event
 }
 
-// alert is one of Alertmanager's API v2. Its labels make it this alert: they stay the same for all that is sent about one call.
+// alert is one of Alertmanager's API v2. Its labels make it this alert: they stay the same for all that is sent about
+// one call.
 type alert struct {
 	Labels       map[string]string `json:"labels"`
 	Annotations  map[string]string `json:"annotations,omitempty"`

@@ -25,8 +25,8 @@ const (
 // Config says which pager to call, and how.
 type Config struct {
 	Format string
-	// URL is the address to post to; a secret, for it often is the key. PagerDuty's ends with ?routing_key=KEY, which is sent in the body
-	// and never as a part of the address; Alertmanager's ends with /api/v2/alerts.
+	// URL is the address to post to; a secret, for it often is the key. PagerDuty's ends with ?routing_key=KEY, which is
+	// sent in the body and never as a part of the address; Alertmanager's ends with /api/v2/alerts.
 	URL  apiclient.Secret
 	HTTP *http.Client // nil: newHTTP()
 }
@@ -67,7 +67,8 @@ type Pager struct {
 // timeout bounds one call.
 const timeout = 10 * time.Second
 
-// newHTTP makes a client for pagers, with a time-out of 10 s. It follows no redirect: an event goes where it was meant to go, and nowhere else.
+// newHTTP makes a client for pagers, with a time-out of 10 s. It follows no redirect: an event goes where it was meant
+// to go, and nowhere else.
 func newHTTP() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableKeepAlives = true // calls are rare: a connection that died meanwhile would only cost the first try

@@ -16,7 +16,8 @@ type Line struct {
 	Flags []string          `json:"flags,omitempty"` // without dashes, sorted
 }
 
-// String is the canonical line: keys and flags sorted, quotes only where needed. The reason is the last key: without quotes it would take the words after it.
+// String is the canonical line: keys and flags sorted, quotes only where needed. The reason is the last key: without
+// quotes it would take the words after it.
 func (l Line) String() string {
 	var b strings.Builder
 	b.WriteString(quote(l.Name, true))
@@ -118,7 +119,8 @@ func ClosingQuotes(r rune) (string, bool) {
 	return "", false
 }
 
-// Escapable are the characters before which a backslash is dropped; before others it is one, as regular expressions want.
+// Escapable are the characters before which a backslash is dropped; before others it is one, as regular expressions
+// want.
 func Escapable(r rune) bool {
 	_, quote := ClosingQuotes(r)
 	return quote || r == '\\' || unicode.IsSpace(r)

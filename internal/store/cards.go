@@ -146,5 +146,6 @@ func readMark(text string) record.RedrawMark {
 
 // Redrawn records that a card was drawn from facts read after the mark was.
 func (s *Cards) Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error {
-	return wrap(redrawn.Run(ctx, s.rdb, []string{s.key(keyRedraw, account)}, attack, mark.ID).Err(), "record card of %s", attack)
+	return wrap(redrawn.Run(ctx, s.rdb, []string{s.key(keyRedraw, account)}, attack, mark.ID).Err(),
+		"record card of %s", attack)
 }

@@ -93,7 +93,8 @@ func (q *questions) askChanges(ctx context.Context, into *[]record.Change) {
 			}
 		}
 		for _, id := range unread {
-			all = append(all, record.Change{ID: id, Account: q.account, State: record.StateUnreadable, Does: "Something unknown"})
+			all = append(all, record.Change{ID: id, Account: q.account, State: record.StateUnreadable,
+				Does: "Something unknown"})
 		}
 		*into = all
 		return err

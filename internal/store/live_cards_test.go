@@ -134,7 +134,8 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 		said := l.way.said()[begun:]
 		require.Len(t, said, 8, "and then one a second")
 		for i, text := range said {
-			require.Equal(t, i == 5, strings.Contains(text, " storm"), "four at once, one a second, and after two seconds: %d: %s", i, text)
+			require.Equal(t, i == 5, strings.Contains(text, " storm"),
+				"four at once, one a second, and after two seconds: %d: %s", i, text)
 		}
 		time.Sleep(time.Minute)
 		require.Len(t, l.way.said()[begun:], 16)

@@ -155,7 +155,8 @@ func (l *live) beside() *live {
 func (l *live) own(account string, messagesPerSecond float64) {
 	l.account = account
 	l.notifier = notify.New(notify.Config{
-		Slack:             slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/",
+			HTTP: &http.Client{Transport: l.way}}),
 		Store:             l.store,
 		Accounts:          []notify.Account{{Account: &config.Account{Name: account, Channel: "C1"}}},
 		MessagesPerSecond: messagesPerSecond, Log: slog.New(slog.NewTextHandler(l.t.Output(), nil)),

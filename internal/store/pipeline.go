@@ -13,8 +13,8 @@ type call struct {
 	args []any
 }
 
-// pipelined runs a script many times in one round trip to each server, within a second. Each server fails alone, which the pipelines of a
-// cluster's client don't: in those all fail with the slowest.
+// pipelined runs a script many times in one round trip to each server, within a second. Each server fails alone, which
+// the pipelines of a cluster's client don't: in those all fail with the slowest.
 func (s *client) pipelined(ctx context.Context, script *redis.Script, calls []call) []*redis.Cmd {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

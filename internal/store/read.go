@@ -92,7 +92,8 @@ func hash[T any](ctx context.Context, s *client, pattern, account string) (map[s
 // left out, and deleted from all hashes; the last of these is the one that was read. unread are fields that can't be
 // read.
 func newest[T any](
-	ctx context.Context, s *client, answer *redis.MapStringStringCmd, of func(*T) (id string, at time.Time, old bool), hashes ...string,
+	ctx context.Context, s *client, answer *redis.MapStringStringCmd, of func(*T) (id string, at time.Time, old bool),
+	hashes ...string,
 ) (sorted []T, unread []string, err error) {
 	all, err := values[T](s, answer)
 	if err != nil {

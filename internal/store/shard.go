@@ -86,7 +86,8 @@ func (s *client) holdNow() {
 func (s *client) holdOnce(ctx context.Context, leaves bool) {
 	calls := make([]call, len(s.shards))
 	for i, in := range s.shards {
-		calls[i] = call{[]string{in.key(keyStream)}, append([]any{group, s.replica, deadAfter.Milliseconds(), leaves}, in.holds()...)}
+		calls[i] = call{[]string{in.key(keyStream)},
+			append([]any{group, s.replica, deadAfter.Milliseconds(), leaves}, in.holds()...)}
 	}
 	asked := time.Now()
 	for i, answer := range s.pipelined(ctx, hold, calls) {

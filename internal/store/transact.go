@@ -105,7 +105,8 @@ func (b *batch) save(ctx context.Context) error {
 		if b.needed {
 			args = append(args, 2, "DEL", none)
 		}
-		b.audited, err = b.write(ctx, transact, slices.Concat(b.under, b.keys, []string{none}), append(args, b.words...)...).Int64()
+		b.audited, err = b.write(ctx, transact, slices.Concat(b.under, b.keys, []string{none}),
+			append(args, b.words...)...).Int64()
 	}
 	if b.audited < 0 {
 		err = b.unmet

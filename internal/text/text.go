@@ -15,7 +15,8 @@ const (
 	MaxField = 60
 )
 
-// Text is a line for a person, in pieces, so that each front end can escape what must be escaped and show times as its reader's clock does.
+// Text is a line for a person, in pieces, so that each front end can escape what must be escaped and show times as its
+// reader's clock does.
 type Text []Span
 
 // Span is one piece of a Text.
@@ -67,7 +68,8 @@ type User string
 // Channel is the id of a Slack channel.
 type Channel string
 
-// New makes a line of strings, times, Clock, Ago, Cell, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
+// New makes a line of strings, times, Clock, Ago, Cell, Code, Bold, User, Channel, Links, other Texts and anything that
+// fmt prints.
 func New(parts ...any) Text {
 	n := len(parts)
 	for _, p := range parts {
@@ -216,8 +218,8 @@ func (t Text) Cells() (cells []Text) {
 // AsCode shows a word as code.
 func AsCode(word string) Text { return New(Code(word)) }
 
-// Lines splits a text where a plain piece begins or ends with a line end. What strangers wrote has come through Sanitize: a line end inside a piece
-// is theirs all the same, and stays.
+// Lines splits a text where a plain piece begins or ends with a line end. What strangers wrote has come through
+// Sanitize: a line end inside a piece is theirs all the same, and stays.
 func (t Text) Lines() []Text {
 	lines := []Text{nil}
 	for _, s := range t {
@@ -237,7 +239,8 @@ func (t Text) Lines() []Text {
 	return lines
 }
 
-// In is the line as plain text with times in the given zone. What a terminal would do more with than show it is written out.
+// In is the line as plain text with times in the given zone. What a terminal would do more with than show it is written
+// out.
 func (t Text) In(zone *time.Location) string {
 	const most = 1 << 20 // characters of a piece: the caller has cut it
 	var b strings.Builder

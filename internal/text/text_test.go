@@ -13,7 +13,8 @@ import (
 func TestASentenceReadsNoValue(t *testing.T) {
 	t.Parallel()
 	at, hostile := time.Unix(1_700_000_000, 0), "*%v* `x` %d"
-	require.Equal(t, text.New(text.Bold("NOT done"), ", ", hostile, " by ", text.Code("undo "+hostile), " until ", at, text.Bold(hostile)),
+	require.Equal(t, text.New(text.Bold("NOT done"), ", ", hostile, " by ", text.Code("undo "+hostile), " until ", at,
+		text.Bold(hostile)),
 		text.Newf("*NOT done*, %v by `undo %v` until %v*%v*", hostile, hostile, at, hostile))
 	require.Equal(t, text.New("a", text.User("U1"), 7), text.Newf("a%v%v", text.User("U1"), 7))
 	require.Equal(t, text.New(), text.Newf(""))

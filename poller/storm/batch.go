@@ -81,8 +81,8 @@ func (b *Batch) Group(channel string, n int) (id string) {
 	return id
 }
 
-// Join is the state of an attack that would get its first card, when it is grouped instead: no people are mentioned or paged about it, and no card
-// shows its history.
+// Join is the state of an attack that would get its first card, when it is grouped instead: no people are mentioned or
+// paged about it, and no card shows its history.
 func Join(s record.AttackState, id string) record.AttackState {
 	s.StormID, s.OwnCard, s.Revision, s.History = id, false, s.Revision-1, nil
 	s.Pager, s.Mention, s.SuppressedMention, s.Suppressed, s.MentionedAt = nil, "", "", false, time.Time{}

@@ -33,8 +33,8 @@ func (t *Tally) Advance(b *Batch) {
 	}
 }
 
-// Event names the kind of event that a storm is, if it is one. Unlike an attack's, its card doesn't wait for its minute when the number of attacks
-// on it is wrong.
+// Event names the kind of event that a storm is, if it is one. Unlike an attack's, its card doesn't wait for its minute
+// when the number of attacks on it is wrong.
 func (t Tally) Event() (record.EventKind, bool) {
 	last := t.last
 	aged := t.at.Sub(last.ObservedAt) >= compare.RedrawAfter
@@ -60,7 +60,8 @@ func (t Tally) Kept() *record.Storm { return new(t.Storm) }
 // After is the storm's state after an event; whole reports whether the poll read everything.
 func (t Tally) After(whole bool, kind record.EventKind) record.AttackState {
 	s := t.last
-	s.Attack, s.Storm, s.ObservedAt, s.Rebuilt, s.Notified, s.Quiet = t.Attack, t.Kept(), t.at, s.Rebuilt && !whole, true, t.ongoing == 0
+	s.Attack, s.Storm, s.ObservedAt, s.Rebuilt, s.Notified, s.Quiet = t.Attack, t.Kept(), t.at, s.Rebuilt && !whole, true,
+		t.ongoing == 0
 	s.Revision++
 	if t.at.Equal(t.last.ObservedAt) {
 		kind = record.NewAttack

@@ -37,7 +37,8 @@ func TestGroup(t *testing.T) {
 		at := noon.Add(tt.after)
 		b := storm.Batch{
 			Config: cfg, At: at, Storms: map[string]record.AttackState{}, Joined: map[string]int{}, Over: map[string]bool{},
-			Arrivals: storm.Arrivals{}.Add(at.Add(-30*time.Second), map[string]int{"C1": tt.before}, cfg.In).Add(at, map[string]int{"C1": tt.come}, cfg.In),
+			Arrivals: storm.Arrivals{}.Add(at.Add(-30*time.Second), map[string]int{"C1": tt.before}, cfg.In).Add(at,
+				map[string]int{"C1": tt.come}, cfg.In),
 		}
 		maps.Copy(b.Storms, tt.storms)
 		id := b.Group("C1", tt.come)
@@ -57,7 +58,8 @@ func TestGroup(t *testing.T) {
 // each.
 func TestArrivals(t *testing.T) {
 	t.Parallel()
-	a := storm.Arrivals{}.Add(noon, map[string]int{"": 1, "C1": 2}, cfg.In).Add(noon, map[string]int{"": 2, "C1": 1}, cfg.In)
+	a := storm.Arrivals{}.Add(noon, map[string]int{"": 1, "C1": 2}, cfg.In).Add(noon,
+		map[string]int{"": 2, "C1": 1}, cfg.In)
 	require.Equal(t, 3, a.To("C1"))
 	require.Equal(t, 3, a.To(""))
 	a = a.Add(noon.Add(time.Minute), nil, cfg.In)

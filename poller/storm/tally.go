@@ -56,7 +56,8 @@ func (m Member) passes(at time.Time) bool {
 // Sum puts a storm's attacks together. Of a storm that is over and quiet, or has lost its last attack, only changes who
 // has a card: an attack that gets hits again gets a card, or belongs to another storm.
 func Sum(last record.AttackState, members []Member, at time.Time) Tally {
-	t := Tally{last: last, at: at, Routes: map[int]bool{}, top: map[netip.Addr]int{}, places: map[string]int{}, Storm: *last.Storm}
+	t := Tally{last: last, at: at, Routes: map[int]bool{}, top: map[netip.Addr]int{}, places: map[string]int{},
+		Storm: *last.Storm}
 	s := &t.Storm
 	s.Grouped, s.OwnCards, s.Ongoing, s.StillTrying, s.FalsePositives = 0, 0, 0, 0, 0
 	s.Status, s.Types, s.Apps, s.Sources = map[apiclient.Status]int{}, map[string]int{}, map[int64]int{}, map[netip.Addr]int{}
@@ -75,7 +76,8 @@ func Sum(last record.AttackState, members []Member, at time.Time) Tally {
 		return t
 	}
 	s.Grouped = max(s.Grouped, last.Storm.Grouped) // one that is no longer stored, or belongs to a later storm, was grouped all the same
-	t.sources = sourcesOf(slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Attack.FalsePositive() }))
+	t.sources = sourcesOf(slices.DeleteFunc(slices.Clone(members),
+		func(m Member) bool { return m.Attack.FalsePositive() }))
 	for ip, source := range t.sources {
 		s.Sources[ip] = source.In
 	}
@@ -91,7 +93,8 @@ func (t *Tally) addCommon(members []Member) {
 	for i, m := range members {
 		a := m.Attack
 		if i == 0 {
-			all.ClientID, all.App, all.Domain, all.Method, all.Type, all.Path = a.ClientID, a.App, a.Domain, a.Method, a.Type, a.Path
+			all.ClientID, all.App, all.Domain, all.Method, all.Type, all.Path = a.ClientID, a.App, a.Domain, a.Method,
+				a.Type, a.Path
 		}
 		shared(&all.App, a.App, apiclient.Figure{})
 		shared(&all.Domain, a.Domain, "")
@@ -279,7 +282,8 @@ func first[T any](all iter.Seq[T], n int, order func(a, b T) int) (sorted []T) {
 	return sorted
 }
 
-// keep takes only the keys with the highest counts over, as many as n: a map in which others were deleted takes as much memory as before.
+// keep takes only the keys with the highest counts over, as many as n: a map in which others were deleted takes as much
+// memory as before.
 func keep[K comparable](counts map[K]int, order func(a, b K) int, n int) map[K]int {
 	kept := make(map[K]int, n)
 	for _, k := range first(maps.Keys(counts), n, func(a, b K) int { return cmp.Or(counts[b]-counts[a], order(a, b)) }) {

@@ -53,7 +53,8 @@ func (t tenant) owner(user apiclient.User) Finding {
 	f := say(OK, "the token is of "+client, "")
 	switch {
 	case !user.Enabled:
-		f = wrong("the token's user is disabled, at "+client, "enable the user in the service's console, or make a token of another one")
+		f = wrong("the token's user is disabled, at "+client,
+			"enable the user in the service's console, or make a token of another one")
 	case t.ClientID != 0 && user.ClientID != 0 && t.ClientID != user.ClientID:
 		f = wrong(fmt.Sprintf("%s, but %s.client_id is %d", f.Text, t.key, t.ClientID),
 			fmt.Sprintf("write client_id: %d, or the token of client %d", user.ClientID, t.ClientID))
@@ -78,7 +79,8 @@ func (t tenant) reads(ctx context.Context, api *apiclient.Client) findings {
 	var latest apiclient.AttackPage
 	all := []need{
 		{"attacks", "POST /v1/objects/attack", func() error {
-			return first(api.Attacks(ctx, apiclient.AttackFilter{From: t.clocks.ServiceNow(t.Name).Add(-seenWithin), PageSize: seenOf}), &latest)
+			return first(api.Attacks(ctx, apiclient.AttackFilter{From: t.clocks.ServiceNow(t.Name).Add(-seenWithin),
+				PageSize: seenOf}), &latest)
 		}},
 		{"vulnerabilities", "POST /v1/objects/vuln", func() error { return first(api.Vulnerabilities(ctx, false), nil) }},
 		{"IP lists", "GET /v4/ip_rules", func() error { return first(api.IPRules(ctx, ""), nil) }},
@@ -118,7 +120,8 @@ func clockApart(off time.Duration) Finding {
 	if off.Abs() <= clock.Tolerance {
 		return say(OK, "its clock agrees with this machine's within "+text.Duration(clock.Tolerance), "")
 	}
-	return say(Warn, "its clock is off this machine's by "+text.Duration(off.Abs().Round(time.Second)), "set this machine's clock, or that one (NTP)")
+	return say(Warn, "its clock is off this machine's by "+text.Duration(off.Abs().Round(time.Second)),
+		"set this machine's clock, or that one (NTP)")
 }
 
 // applications compares the ids seen in attacks with those that have a name.

@@ -67,8 +67,8 @@ func (c checkup) config(context.Context) (found findings) {
 }
 
 // settings checks what an account says: finds quiet hours that are perhaps not meant (in a time zone that wasn't
-// chosen, or for most of the day) and routes that no attack can reach, as an earlier one takes everything they match. It
-// lists the routes that call a pager.
+// chosen, or for most of the day) and routes that no attack can reach, as an earlier one takes everything they match.
+// It lists the routes that call a pager.
 func (t tenant) settings() (found findings) {
 	if hours, at := t.Quiet.Hours, t.key+".quiet.hours"; hours != "" {
 		if !t.IsSet("timezone") {
@@ -83,13 +83,15 @@ func (t tenant) settings() (found findings) {
 		route := config.Element(list, i)
 		earlier := slices.IndexFunc(t.Routes[:i], func(e config.Route) bool { return covers(t.Account, e.Match, r.Match) })
 		if earlier >= 0 {
-			found.add("route", route, Warn, "takes nothing: "+config.Element(list, earlier)+" takes all that it would", "put it before that one, or take it out")
+			found.add("route", route, Warn, "takes nothing: "+config.Element(list, earlier)+" takes all that it would",
+				"put it before that one, or take it out")
 		}
 		if r.Page == nil {
 			continue
 		}
 		key := route + ".page"
-		found.add("route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Kind, text.Duration(r.Page.After)), "")
+		found.add("route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried",
+			r.Page.Kind, text.Duration(r.Page.After)), "")
 		if unencrypted(r.Page.URL.Reveal()) != "" && r.Page.Kind != pager.Alertmanager {
 			found.warn(key, "the pager's address, which is its key, goes over the network unencrypted", "write https://")
 		}
@@ -103,14 +105,17 @@ func (c checkup) policy(key string, p config.Policy, sources []config.Source) (f
 	if p.Changes != config.ChangesOn {
 		found[0].State, found[0].Fix = Note, "set policy.changes to on when you trust it"
 	} else if len(sources) == 0 {
-		found.warn("sources", "no address is protected from being denied by mistake", "name your own CDN, offices and health checks")
+		found.warn("sources", "no address is protected from being denied by mistake",
+			"name your own CDN, offices and health checks")
 	}
 	responders, admins := key+".responders", key+".admins"
 	switch {
 	case len(p.Admins) == 0 && len(p.Responders) == 0:
-		found.warn(responders, "no user may change anything from Slack", "write the ids of those on call into "+responders+", and of at least one admin into "+admins)
+		found.warn(responders, "no user may change anything from Slack",
+			"write the ids of those on call into "+responders+", and of at least one admin into "+admins)
 	case len(p.Admins) == 0:
-		found.warn(admins, "no user may do what takes an admin, such as allow, or a milder mode", "write the ids of at least one admin")
+		found.warn(admins, "no user may do what takes an admin, such as allow, or a milder mode",
+			"write the ids of at least one admin")
 	}
 	everyone := func(at string, ids []string) {
 		if slices.Contains(ids, "*") {
@@ -142,7 +147,8 @@ func (c checkup) exposed() (found findings) {
 		found.warn(c.SecretKey("redis.url"), said, "write rediss://, redis-clusters:// or redis-sentinels://, or keep others off that network")
 	}
 	if public(c.Listen) && c.Slack.SigningSecret == "" {
-		found.warn("listen", "health and metrics can be read by others on the network, and Slack sends nothing there", "write 127.0.0.1:8080, unless probes come from elsewhere")
+		found.warn("listen", "health and metrics can be read by others on the network, and Slack sends nothing there",
+			"write 127.0.0.1:8080, unless probes come from elsewhere")
 	}
 	const byOthers fs.FileMode = 0o004
 	for _, s := range c.SecretFiles() {

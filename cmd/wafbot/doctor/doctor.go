@@ -96,7 +96,10 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 	}
 	worst := []State{Wrong, Warn, Note, OK}
-	slices.SortStableFunc(found, func(a, b Finding) int { return slices.Index(worst, a.State) - slices.Index(worst, b.State) })
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		return slices.Index(worst, a.State) - slices.Index(worst,
+			b.State)
+	})
 	return Report{OK: len(found) == 0 || found[0].State != Wrong, Findings: found}, nil
 }
 
@@ -263,7 +266,8 @@ func (t tenant) trouble(err error, do string) Finding {
 	case apiclient.Forbidden:
 		return wrong("the token may not "+do+said, "give the token's user the permission to "+do+", in the service's console")
 	case apiclient.RateLimited:
-		return wrong("the service takes no more requests just now, to "+do+said, "wait a minute and try again; if it stays so, raise "+t.key+".poll_interval")
+		return wrong("the service takes no more requests just now, to "+do+said,
+			"wait a minute and try again; if it stays so, raise "+t.key+".poll_interval")
 	case apiclient.Locked:
 		return wrong("the service has locked its rules just now"+said, "wait a minute and try again")
 	case apiclient.Network:
@@ -271,7 +275,8 @@ func (t tenant) trouble(err error, do string) Finding {
 	case apiclient.NotFound:
 		return wrong("the service doesn't know how to "+do+said, "check "+url+": it is the base address of your cloud")
 	case apiclient.Server:
-		return wrong("the service failed to "+do+said, "try again in a minute; if it stays so, check "+url+" and ask the service's support")
+		return wrong("the service failed to "+do+said,
+			"try again in a minute; if it stays so, check "+url+" and ask the service's support")
 	}
 	return wrong("the service refuses to "+do+": "+e.Error(), "check "+url+" and client_id")
 }

@@ -44,7 +44,8 @@ func (c checkup) answers(ctx context.Context, address apiclient.Secret, key stri
 	}
 	_ = res.Body.Close() // it has none
 	if res.StatusCode/100 == 3 {
-		return say(Warn, fmt.Sprintf("%s sends wafbot elsewhere (status %d), which isn't followed", host, res.StatusCode), "check "+key)
+		return say(Warn, fmt.Sprintf("%s sends wafbot elsewhere (status %d), which isn't followed", host, res.StatusCode),
+			"check "+key)
 	}
 	return say(OK, host+" answers; whether it takes what it is sent shows only then", "")
 }

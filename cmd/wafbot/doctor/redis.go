@@ -54,7 +54,8 @@ func (c checkup) redis(ctx context.Context) (found findings) {
 	if prefix := c.Redis.KeyPrefix; prefix != "" {
 		how += ", all keys begin with " + prefix
 	}
-	found.add("redis", host, OK, fmt.Sprintf("can be written %s, a round trip takes %s", how, is.RoundTrip.Round(10*time.Microsecond)), "")
+	found.add("redis", host, OK, fmt.Sprintf("can be written %s, a round trip takes %s", how,
+		is.RoundTrip.Round(10*time.Microsecond)), "")
 	if is.RoundTrip > slowRedis {
 		found[0].State, found[0].Fix = Warn, "move it nearer to wafbot: clicks wait for it"
 	}
@@ -68,7 +69,8 @@ func (c checkup) redis(ctx context.Context) (found findings) {
 		more = append(more, wrong(text, fix))
 	}
 	for _, name := range s.Damaged(ctx, c.names()) {
-		more = append(more, say(Warn, "it held what can't be read, which is set aside: "+name, "see docs/operations.md#redis"))
+		more = append(more, say(Warn, "it held what can't be read, which is set aside: "+name,
+			"see docs/operations.md#redis"))
 	}
 	for _, f := range more {
 		found = append(found, f.of("redis", host))
@@ -115,7 +117,8 @@ func (c checkup) redisTrouble(err error, host string) Finding {
 	case untrusted:
 		return wrong(fmt.Sprintf("the certificate of %s isn't trusted: %v", host, certificate.Err), "set redis.tls.ca_file to the certificate of the authority that signed it, and connect to a host that it is for")
 	case strings.Contains(err.Error(), "remote error: tls"): // several sentinels say the same, each in a line
-		return wrong(host+" doesn't take wafbot's side of TLS: "+lines[len(lines)-1], "set redis.tls.cert_file and redis.tls.key_file to a certificate that it trusts")
+		return wrong(host+" doesn't take wafbot's side of TLS: "+lines[len(lines)-1],
+			"set redis.tls.cert_file and redis.tls.key_file to a certificate that it trusts")
 	}
 	f := networkTrouble(err, host, key)
 	switch { // perhaps only one of the two ends speaks TLS
@@ -154,7 +157,8 @@ func number(version string) int {
 func redisEviction(f store.Facts) Finding {
 	switch {
 	case f.Eviction == "":
-		return say(Note, "what it does when its memory is full is unknown: it doesn't say", "make sure that maxmemory-policy is noeviction")
+		return say(Note, "what it does when its memory is full is unknown: it doesn't say",
+			"make sure that maxmemory-policy is noeviction")
 	case f.Unbounded:
 		return say(OK, "it throws nothing away: its memory is without a limit (maxmemory 0)", "")
 	case f.Eviction != "noeviction":

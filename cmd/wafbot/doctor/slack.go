@@ -41,7 +41,8 @@ func (c checkup) slack(ctx context.Context) (found findings) {
 		return nil // config reports it
 	}
 	w, begun := workspace{checkup: c, api: c.client()}, time.Now()
-	found = wrongKind(key, token, slackconn.TokenBot, "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps")
+	found = wrongKind(key, token, slackconn.TokenBot,
+		"write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps")
 	var err error
 	if found == nil {
 		w.self, err = w.api.Self(ctx)
@@ -57,7 +58,8 @@ func (c checkup) slack(ctx context.Context) (found findings) {
 		found.add("slack", "", Note, text, "")
 		return found
 	}
-	found.add("slack", key, OK, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", w.self.UserName, w.self.User, w.self.TeamName, w.self.Team), "")
+	found.add("slack", key, OK, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", w.self.UserName, w.self.User,
+		w.self.TeamName, w.self.Team), "")
 	if slackconn.TokenKind(token) == slackconn.TokenExpires {
 		found[0].State, found[0].Fix = Warn, "make a new app from what wafbot manifest prints: its tokens don't expire"
 		found[0].Text += ", and expires within 12 h: wafbot doesn't renew it"
@@ -83,7 +85,8 @@ func wrongKind(key string, token apiclient.Secret, wanted, fix string) findings 
 // tookLong warns of a slow answer to what was asked then.
 func (f *findings) tookLong(check, subject string, begun time.Time) {
 	if took := time.Since(begun); took >= slowAfter {
-		f.add(check, subject, Warn, fmt.Sprintf("slow: an answer took %s", took.Round(100*time.Millisecond)), "try again; if it stays slow, check the network and the other side's status page")
+		f.add(check, subject, Warn, fmt.Sprintf("slow: an answer took %s", took.Round(100*time.Millisecond)),
+			"try again; if it stays slow, check the network and the other side's status page")
 	}
 }
 
@@ -93,13 +96,15 @@ func scopes(self slackconn.Identity) (found findings) {
 		return findings{{"scope", "", Note, "unknown: Slack didn't say which scopes the token has", ""}}
 	}
 	for _, s := range self.Missing() {
-		found.add("scope", s.Name, Wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), slackconn.FixScope(s.Name))
+		found.add("scope", s.Name, Wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without),
+			slackconn.FixScope(s.Name))
 	}
 	if found == nil {
 		found.add("scope", "", OK, "the token has every scope that wafbot uses", "")
 	}
 	if surplus := self.Surplus(); len(surplus) > 0 {
-		found.add("scope", strings.Join(surplus, ", "), Note, "not needed", "remove it under OAuth & Permissions, if nothing else uses this app")
+		found.add("scope", strings.Join(surplus, ", "), Note, "not needed",
+			"remove it under OAuth & Permissions, if nothing else uses this app")
 	}
 	return found
 }
@@ -119,9 +124,11 @@ func (c checkup) ingress(ctx context.Context) (found findings) {
 		found = append(found, c.socket(ctx, hosts)...)
 	}
 	if c.Slack.SigningSecret != "" {
-		found.add("slack", "slack.signing_secret", Note, "whether it is the app's shows only when Slack's first request arrives: /metrics counts refused ones as wafbot_forged_requests_total", "")
+		found.add("slack", "slack.signing_secret", Note,
+			"whether it is the app's shows only when Slack's first request arrives: /metrics counts refused ones as wafbot_forged_requests_total", "")
 		found.add("slack", "listen", Note, "whether Slack reaches "+c.Listen+" can't be seen from here: the app's request URLs must lead there "+
-			"(/slack/commands, /slack/interactions, /slack/events)", "type "+c.Slack.Command+" status in Slack while wafbot serve runs")
+			"(/slack/commands, /slack/interactions, /slack/events)",
+			"type "+c.Slack.Command+" status in Slack while wafbot serve runs")
 	}
 	return found
 }
@@ -145,7 +152,8 @@ func (c checkup) socket(ctx context.Context, hosts []string) findings {
 		}
 		return findings{f.of("slack", key)}
 	}
-	return findings{{"slack", key, OK, "opens Socket Mode (no link was taken)", ""}, c.reach(ctx, "Socket Mode's links", address, hosts)}
+	return findings{{"slack", key, OK, "opens Socket Mode (no link was taken)", ""},
+		c.reach(ctx, "Socket Mode's links", address, hosts)}
 }
 
 // reach connects to a host of Slack's that isn't asked anything, and names all hosts that must be reachable where it
