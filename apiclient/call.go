@@ -167,7 +167,7 @@ func (c *Client) request(ctx context.Context, k call, body []byte) (*http.Reques
 	return req, nil
 }
 
-// read reads an answer, of which it never takes more than a bound. The status decides how, even if the body is cut
+// read reads an answer, up to a bound. The status decides how, even if the body is cut
 // short. A good status alone says nothing: a proxy gives it, too, with null or {} below. Without the service's
 // envelope an answer must hold something.
 func read(op string, resp *http.Response) (answer, *Error) {

@@ -154,7 +154,7 @@ func (l *loader) listedAttacks(ctx context.Context, a *config.Account, typed str
 	return hits, err
 }
 
-// pastAttacks is the attack with that whole id of which nothing but its evidence is left.
+// pastAttacks is the attack with that whole id, if only its evidence is left.
 func (l *loader) pastAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
 	id := record.FoldID(typed)
 	e, ok, err := l.Store.Attacks.Evidence(ctx, a.Name, id)

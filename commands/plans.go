@@ -263,7 +263,7 @@ func observed(ctx context.Context, c *job) *record.Observation {
 	return &record.Observation{At: c.Now, Attack: c.Attack.Brief()} // it isn't stored: the service has just listed it
 }
 
-// partlyDone is the error for changes of which not all were done: what was done is said beside what was not.
+// partlyDone is the error when only some changes were done. It says what was done beside what was not.
 func partlyDone(all int, res call.Result, failed []error) error {
 	if all == 1 {
 		return failed[0]

@@ -142,7 +142,7 @@ func stepsText(p call.Plan) (steps []string) {
 	return steps
 }
 
-// recordPlan audits a plan of which nothing was sent.
+// recordPlan audits a plan that sent nothing.
 func recordPlan(ctx context.Context, c *job, p call.Plan, outcome, why string) {
 	e := c.AuditEntry(outcome)
 	e.Why, e.After = why, stepsText(p)

@@ -146,7 +146,7 @@ func reject(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
 	return requestResult("done", d.Request, words.Approval(d.Request, c.Now)), nil
 }
 
-// closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
+// closeRequest ends a request whose basis no longer holds. Nothing is done.
 func closeRequest(ctx context.Context, c *job, q record.ApprovalRequest, why text.Text) (res call.Result, err error) {
 	if err := saveDecision(ctx, c, &q, record.RequestClosed, why.String()); err != nil {
 		return res, err
@@ -242,7 +242,7 @@ func resumeRequest(ctx context.Context, c *job, d call.Decision, asked *job) (ca
 	return carryOutRequest(ctx, c, call.Decision{Request: q, As: q.State}, asked)
 }
 
-// settleRequest writes down what came of a decided request, unless another who decided it at the same time did so.
+// settleRequest stores the outcome of a decided request, unless somebody else decided it at the same time and did so.
 func settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, res call.Result,
 	err error) (call.Result, error) {
 	c.lost = append(c.lost, asked.lost...)

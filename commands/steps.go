@@ -167,7 +167,7 @@ func (c *job) saveOutcome(ctx context.Context, ch record.Change) error {
 	return err
 }
 
-// changed has this replica, if it owns the account, show at once what came of changes.
+// changed shows the outcome of changes at once, if this replica owns the account.
 func (x *executor) changed(account string, events []record.Event, all []record.Change) {
 	x.Changed(account)
 	if slices.ContainsFunc(all, func(ch record.Change) bool { return ch.AttackID != "" }) {

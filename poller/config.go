@@ -41,7 +41,7 @@ type API interface {
 	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
 	IPRules(ctx context.Context, list string) iter.Seq2[apiclient.IPRule, error]
 	Rules(ctx context.Context, condition int64) iter.Seq2[apiclient.Rule, error]
-	// Foreign is how many records of other clients its answers held, all of which were dropped.
+	// Foreign is how many records of other clients its answers held. All were dropped.
 	Foreign() int64
 	// TooLong names the records that are skipped because each alone is too long to be read; "" if there are none.
 	TooLong() string

@@ -37,7 +37,7 @@ type state struct {
 	sources     sourceCount                // in how many attacks each source is
 	changes     changeLog                  // that Config.Judge has yet to learn of
 	sweepAt     time.Time                  // when everything is to be read again, on this machine's clock
-	incidentsAt time.Time                  // when all incidents were last read, likewise
+	incidentsAt time.Time                  // when all incidents were last read, on this machine's clock
 }
 
 // attackStates are the states of attacks, by their ids. A state never changes: another one takes its place.
@@ -75,7 +75,7 @@ type changeLog struct {
 	whole   bool                         // all records were read since the start
 }
 
-// newState is a state of which nothing is known.
+// newState is a state that knows nothing.
 func newState(ongoingFor time.Duration) *state {
 	return &state{
 		ongoingFor: ongoingFor, attacks: attackStates{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Limits of a Home tab: Slack takes 100 blocks, some of which the answer to a click needs, and 250 kB.
+// Limits of a Home tab: Slack takes 100 blocks and 250 kB. The answer to a click needs some of the blocks.
 const (
 	maxHomeBlocks = 90
 	maxHomeText   = 40_000

@@ -155,7 +155,7 @@ func (w *markupWriter) token(token string) {
 	w.put(token)
 }
 
-// special are the characters of which Slack could make markup, beside www.
+// special are the characters that Slack could read as markup, beside www.
 const special = "*~`>:@#_&<"
 
 // words writes plain text: words with formatting as code, and the spaces between them.

@@ -163,7 +163,7 @@ func (m Message) plain(command string) string {
 }
 
 var (
-	markedUp = regexp.MustCompile("`[^`]*`|<[^<>]*>") // code and Slack's tokens, of which no further links are made
+	markedUp = regexp.MustCompile("`[^`]*`|<[^<>]*>") // code and Slack's tokens: Slack makes no further links in them
 	hostName = regexp.MustCompile(`[^\s*([]*[\pL\pN]\.\pL{2}[^\s*)\]]*`)
 	bold     = regexp.MustCompile(`\*[^*]*\*`)
 )

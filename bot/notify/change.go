@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// changeSettled says under the card of its attack what came of a change, else in the account's channel. The message has
+// changeSettled says the outcome of a change under its attack's card, else in the account's channel. The message has
 // all that is needed to undo the change after Redis was emptied.
 func changeSettled(_ record.ChangeFacts, f facts) plan {
 	if f.change.ID == "" || silentRenewal(f.change, f.extended) {

@@ -36,7 +36,7 @@ const (
 	lead        = 4 * time.Minute // figures of an incident, and of a storm, are due so long before they were stale
 	day         = 24 * time.Hour  // more than anything waits
 	atOnceAhead = 3 * day         // so long before it was wanted is due what people wait for: before all else
-	mostSeen    = 10_000          // cards of which a replica knows how much attention they get
+	mostSeen    = 10_000          // cards whose attention a replica remembers
 )
 
 // attention follows from what an attack's card shows, and from what is stored of it.

@@ -27,7 +27,7 @@ const maxHandshake = 128 << 10
 
 var errLongHandshake = errors.New("the other side says too much before the link is open")
 
-// boundedConn is a connection of which so many bytes are read.
+// boundedConn is a connection that ends after so many bytes.
 type boundedConn struct {
 	net.Conn
 

@@ -138,7 +138,7 @@ func (s *Client) person(ctx context.Context, user string) (Person, error) {
 	return p, nil
 }
 
-// outsideUnknown is of somebody of whom nothing is known.
+// outsideUnknown is a person whom wafbot knows nothing about.
 const outsideUnknown = "unknown"
 
 // Person is a user of the workspace.

@@ -24,7 +24,7 @@ func (g *Group) add(label, about string, l record.Line) {
 	g.Do = append(g.Do, call.Suggestion{Label: label + "…", Line: l, Stops: about, Form: true})
 }
 
-// More is what can be done about an attack or storm beside its card's buttons, in groups of which none is empty.
+// More is what else can be done about an attack or storm, beside its card's buttons. No group is empty.
 func More(s call.Situation) []Group {
 	all := []Group{moreBlock(s), moreTriage(s), moreLook(s), moreChanges(s)}
 	return slices.DeleteFunc(all, func(g Group) bool { return len(g.Do) == 0 })

@@ -90,7 +90,7 @@ func AuditEntry(c *call.Call, q record.ApprovalRequest, outcome string) record.A
 	return e
 }
 
-// Unbegun are the plans of which nothing was done yet: what stands there of the others is their own.
+// Unbegun are the plans that haven't started. The others must not mistake their own work for somebody else's.
 func Unbegun(c *call.Call, asked *call.Call, plans []call.Plan) (left []call.Plan) {
 	for i, p := range plans {
 		id := ChangeID(asked, p, i)
@@ -104,7 +104,7 @@ func Unbegun(c *call.Call, asked *call.Call, plans []call.Plan) (left []call.Pla
 // joinWords puts "; " between two texts that are there.
 func joinWords(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
-// DoesText are plans in words, but for those of which there is nothing to do.
+// DoesText says what the plans do, without those that have nothing to do.
 func DoesText(plans []call.Plan) (does string) {
 	for _, p := range plans {
 		if len(p.Nothing) == 0 {

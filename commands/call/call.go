@@ -50,7 +50,7 @@ func (c *Call) DropAttack() {
 	c.Line, c.Attack = c.Line.With("attack", ""), nil
 }
 
-// AuditEntry is the audit entry of what came of the call.
+// AuditEntry is the audit entry of the call's outcome.
 func (c *Call) AuditEntry(outcome string) record.AuditEntry {
 	at := cmp.Or(c.Asked, c.Now) // what wafbot does by itself nobody asked for
 	return record.AuditEntry{At: at, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Attack: c.AttackID(), RequestID: c.RequestID()}
@@ -77,7 +77,7 @@ type Invocation struct {
 	Begun   func()       `json:"-"`                 // called once, as soon as what it changes is stored, so that the same person's next line may be planned; nil: nobody waits
 }
 
-// Result is what came of an invocation.
+// Result is the outcome of an invocation.
 type Result struct {
 	// Outcome is done, dry_run, nothing, waiting (for approval), rejected or closed; "" of a command that reads; failed of
 	// a check that found something wrong.
@@ -130,7 +130,7 @@ type Call struct {
 	InScope  []*config.Account       // the accounts it is about
 	Policy   policy.Policy           // the account's; without one what holds where the configuration says nothing
 	Rights                           // of the person who asks, on the account; without one the highest on any
-	RightsOn map[string]Rights       // likewise, by account
+	RightsOn map[string]Rights       // the same by account
 	Now      time.Time               // by the clock of the account's service; without an account by the one that the replicas share
 	Asked    time.Time               // when it was asked, by the same
 	Times    map[string]time.Time    // Now on each account that it is about
@@ -197,7 +197,7 @@ type Rights struct {
 	Who    record.Actor // as the workspace knows the person
 	Group  string       // the id of the user group that gives the role; "": none does
 	Was    record.Role  // by user groups as they were last known, when they can't be looked up
-	Could  record.Role  // the highest role that a user group may give, likewise
+	Could  record.Role  // the highest role that a user group may give, when they can't be looked up
 	Unsure bool         // the workspace did not say who it is
 	From   Outside      // "": a full member, or not known
 }

@@ -23,7 +23,7 @@ type Command struct {
 	Flags   []string
 	Role    record.Role // the least role
 	Parts   int         // how many changes one line makes at most; 0: one
-	// Past lets the command be about an attack of which only the evidence is left, named by its whole id.
+	// Past lets the command be about an attack that has only its evidence left, named by its whole id.
 	Past bool
 	// AnyAccount lets the command work without an account, or over all of them.
 	AnyAccount bool

@@ -55,7 +55,7 @@ type Facts struct {
 // Needs are the facts of an account that somebody works on. The zero value of each is: not needed.
 type Needs struct {
 	Attacks         apiclient.AttackFilter
-	Entries         string // of which list, or AllLists
+	Entries         string // the list, or AllLists
 	Rules           int64  // for which set of conditions, or AllRules
 	Conditions      bool
 	Vulnerabilities Vulnerabilities
@@ -63,16 +63,16 @@ type Needs struct {
 
 	Stored, Changes, Efficacy, Approvals, Triages, Mutes, Context, Storms, InStorms bool
 
-	Grouped                         []string // of which storms
+	Grouped                         []string // of these storms
 	Outages, Audit                  time.Time
 	PermissionLoss, Drill, Replicas bool
 
-	Known, Triage, Evidence, Observation string // of which attack
+	Known, Triage, Evidence, Observation string // of this attack
 	Routing                              *apiclient.Attack
 
 	Rights            record.Actor
 	Health            bool
-	CardLinks, States []string // of which attacks
+	CardLinks, States []string // of these attacks
 }
 
 // All of the service's lists, and all of its rules.

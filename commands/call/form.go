@@ -11,12 +11,12 @@ import (
 // Form is what a person fills in where a line has a choice to make, or something missing. It knows no front end.
 type Form struct {
 	Title  string      // at most 24 characters
-	Submit string      // of the button that does it, likewise
+	Submit string      // the label of the button that does it, at most 24 characters
 	Intro  text.Lines  // what is known before the choice
 	Base   record.Line // the part of the line that isn't filled in
 	Attack string      // the attack that it is about, as AttackID makes it: the line's, where that names none; "": none
 	Fields []Field
-	OneOf  []string // arguments of which at least one must be filled in, beside the required fields; none: no more is needed
+	OneOf  []string // at least one must be filled in, beside the required fields; none: no more is needed
 }
 
 // Lacks reports whether something must be filled in that isn't yet.

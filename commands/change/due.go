@@ -73,7 +73,7 @@ func VerifiesDeletion(c record.Change, now time.Time) bool {
 	return !at.IsZero() && now.Sub(at) >= efficacy.ListedWithin
 }
 
-// VerifyDeletion is what came of looking whether the entries went that the change deleted.
+// VerifyDeletion says whether the entries that the change deleted are gone.
 func VerifyDeletion(c record.Change, entries []apiclient.IPRule) record.DueDecision {
 	left := slices.ContainsFunc(c.Steps, func(s record.Step) bool {
 		return s.Kind == record.DeleteEntry && s.Done && slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, *s.Entry) })

@@ -90,7 +90,7 @@ func deletedSince(c record.Change, all []record.Change, id int64) bool {
 	})
 }
 
-// ModeVerified is what came of verifying a switch of modes.
+// ModeVerified is the outcome of verifying a mode switch.
 func ModeVerified(c record.Change, wrong text.Text) record.DueDecision {
 	c.ModeVerified = true
 	if len(wrong) > 0 {

@@ -214,7 +214,7 @@ func (s Patch) place() string {
 	return place
 }
 
-// words are what the patch is for, and of which attacks.
+// words say which place and which attacks the patch is for.
 func (s Patch) words(a *config.Account) string {
 	place, app, only := s.place(), "every application", ""
 	if s.Scope.App.Known {

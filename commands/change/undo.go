@@ -104,7 +104,7 @@ func ByLine(c *call.Call) (record.Change, error) {
 	return c.Changes[i], requireStanding(c.Changes[i])
 }
 
-// standing is the change with the id that was typed, of which there is something to undo or to prolong.
+// standing is the change with the id that was typed, if it can still be undone or extended.
 func standing(c *call.Call, typed string) (record.Change, error) {
 	ch, err := byID(c, typed)
 	if err == nil {
@@ -127,7 +127,7 @@ func byID(c *call.Call, typed string) (ch record.Change, err error) {
 	return ch, refusal.Usage(text.Newf("Ambiguous id: %v. It fits several changes: type more of it", id))
 }
 
-// requireStanding refuses a change of which there is nothing to undo or to prolong.
+// requireStanding refuses a change that has nothing left to undo or extend.
 func requireStanding(ch record.Change) error {
 	switch {
 	case ch.Undoes != "":

@@ -270,7 +270,7 @@ func (h Home) waiting() call.Part {
 	return counted(text.Lead("Waiting for approval: "), rows)
 }
 
-// unsettled are the changes of which it isn't known yet whether they were done.
+// unsettled are the changes whose outcome isn't known yet.
 func (h Home) unsettled() call.Part {
 	var rows []call.Row
 	for _, o := range h.Accounts {

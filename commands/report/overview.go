@@ -29,7 +29,7 @@ type Overview struct {
 	Storms         []call.StormRow               `json:"storms,omitempty"`    // that go on, or whose attacks do
 	Ongoing        []call.AttackRow              `json:"ongoing"`             // incidents first, then what gets through, then what is stopped; without those for which a storm stands
 	InForce        []record.Change               `json:"in_force"`            // the newest first, with those that should have ended and have not
-	Unsettled      []record.Change               `json:"unsettled,omitempty"` // of which it isn't known yet whether they were done
+	Unsettled      []record.Change               `json:"unsettled,omitempty"` // whose outcome isn't known yet
 	Efficacy       map[string]record.Efficacy    `json:"efficacy,omitempty"`  // what was seen of these, by their ids
 	States         map[string]record.AttackState `json:"-"`                   // of Ongoing, by their ids
 	Waiting        []record.ApprovalRequest      `json:"waiting,omitempty"`

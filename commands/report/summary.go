@@ -23,7 +23,7 @@ type Summary struct {
 	Overview
 	Since         time.Time             `json:"since"`
 	Incidents     int                   `json:"incidents"`        // that were hit since then, over or not
-	Attacks       int                   `json:"attacks"`          // likewise, incidents left out
+	Attacks       int                   `json:"attacks"`          // without incidents
 	BlockedAnyway int                   `json:"blocked_anyway"`   // of these: blocked by the service, and without action by a person
 	Modes         []efficacy.ModeWindow `json:"modes,omitempty"`  // since then
 	Others        []apiclient.IPRule    `json:"others,omitempty"` // on the denylist since then, and not by wafbot

@@ -78,7 +78,7 @@ func Trends(now time.Time, days int, accounts ...apiclient.AttackDays) Trend {
 	return t
 }
 
-// named are the hosts of an attack, of which the service may give none.
+// named are the hosts of an attack. The service may give none.
 func named(hosts []string) []string {
 	if len(hosts) == 0 {
 		return []string{""}

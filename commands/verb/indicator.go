@@ -132,7 +132,7 @@ func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.War
 	return ws, append(notes, words)
 }
 
-// userAgent is the header of which wafbot knows usual values.
+// userAgent is the one header whose usual values wafbot knows.
 const userAgent = "USER-AGENT"
 
 // browser is a usual client, which an indicator should rarely hit.

@@ -122,7 +122,7 @@ type Pager struct {
 	Route      string        `json:"route"`                // the route's match, as Match.String has it
 	After      time.Duration `json:"after"`                // from NotifiedAt to the call
 	NotifiedAt time.Time     `json:"notified_at"`          // on this machine's clock
-	WorsenedAt time.Time     `json:"worsened_at,omitzero"` // the last time, likewise
+	WorsenedAt time.Time     `json:"worsened_at,omitzero"` // the last time it got worse, on this machine's clock
 }
 
 // KnownAttack is an attack with the id that people type.
@@ -191,7 +191,7 @@ type PageState string
 // The states of a page.
 const (
 	PageCalling PageState = "calling" // the pager is called, and called again until it accepts
-	PageEnding  PageState = "ending"  // the pager is asked to resolve, likewise
+	PageEnding  PageState = "ending"  // the pager is asked to resolve, again until it accepts
 	PageEnded   PageState = "ended"
 )
 

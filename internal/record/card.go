@@ -54,7 +54,7 @@ type Urgency int
 const (
 	UrgentActed    Urgency = iota // a person acted, and expects it on the card
 	UrgentIncident                // an incident's headline is another, or whom it rings
-	UrgentState                   // likewise of others
+	UrgentState                   // the same for other attacks
 	UrgentStorm                   // newer figures of a card that stands for many attacks
 	UrgentGrown                   // those of an incident
 	UrgentFigures                 // those of others

@@ -54,7 +54,7 @@ type Change struct {
 	EndedAt      time.Time    `json:"ended_at,omitzero"`
 	ModeVerified bool         `json:"mode_verified,omitempty"` // the listing was read after it set a mode, and what was wrong is its Fault
 	Gone         bool         `json:"gone,omitempty"`          // nothing of it was left when it was undone
-	Asked        time.Time    `json:"asked,omitzero"`          // the end of which people were asked whether it is to come
+	Asked        time.Time    `json:"asked,omitzero"`          // the end that people were asked about
 	CheckAt      time.Time    `json:"check_at,omitzero"`       // when it is to be looked at next; zero: never
 	Late         *Late        `json:"late,omitempty"`          // its end is overdue; of an undo, the end that it brought about was
 }

@@ -91,7 +91,7 @@ type GapFacts struct {
 	Began      []apiclient.Attack `json:"began"`         // that have a card, the oldest first, at most 20
 	BeganCount int                `json:"began_count"`   // all of these
 	Grouped    int                `json:"grouped"`       // that began and that only a storm's card shows
-	Over       []apiclient.Attack `json:"over"`          // that are over and get no card, likewise
+	Over       []apiclient.Attack `json:"over"`          // that are over and get no card, the oldest first, at most 20
 	OverCount  int                `json:"over_count"`
 }
 
@@ -107,7 +107,7 @@ type RebuildFacts struct {
 	Cards      int      `json:"cards"`                // in the event's channel
 	InForce    int      `json:"in_force"`             // mitigations with a message in the event's channel
 	Listed     int      `json:"listed,omitempty"`     // mitigations in force without a message, found on the service's lists
-	Unknown    []string `json:"unknown,omitempty"`    // ids of changes with a message of which it isn't known what they did
+	Unknown    []string `json:"unknown,omitempty"`    // ids of changes that have a message, and whose effect isn't known
 	NoLists    bool     `json:"no_lists,omitempty"`   // the service's lists could not be read
 	Unread     []string `json:"unread,omitempty"`     // ids of channels that could not be read
 	Unreadable bool     `json:"unreadable,omitempty"` // no channel could be read: perhaps nothing was ever posted

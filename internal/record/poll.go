@@ -37,7 +37,7 @@ func (u PollUpdate) Empty() bool {
 		u.Outage == nil && u.Cap == nil && u.Sources == nil
 }
 
-// AttackIDs are the attacks of which there is something to store, each once: those with events first, in the order of
+// AttackIDs are the attacks that have something to store, each once: those with events first, in the order of
 // the events. So a storm is stored before what it groups, which would be lost without it; and incidents before either.
 func (u PollUpdate) AttackIDs() (ids []string) {
 	for _, e := range u.Events {

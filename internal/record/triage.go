@@ -31,7 +31,7 @@ func (t Triage) Severity(worst Severity) Severity {
 // Owner is the person who acknowledged an attack, or was given it.
 type Owner struct {
 	ID    string    `json:"id"`             // as Actor has it
-	Team  string    `json:"team,omitempty"` // likewise
+	Team  string    `json:"team,omitempty"` // as Actor has it
 	Name  string    `json:"name"`           // for people
 	Since time.Time `json:"since"`
 	By    Actor     `json:"by"`             // the owner, or the person who handed it over

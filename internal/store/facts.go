@@ -82,5 +82,5 @@ func (s *client) persistence(ctx context.Context, appended string) string {
 	return ""
 }
 
-// OfSentinels reports whether an error is an answer of the sentinels, none of which said who is the master.
+// OfSentinels reports whether an error is the sentinels' answer that none knows the master.
 func OfSentinels(err error) bool { return strings.Contains(err.Error(), "all sentinels") }

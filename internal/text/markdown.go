@@ -127,7 +127,7 @@ func readsMore(word string) bool {
 		before, next := runes[i-1], runes[i+1]
 		switch {
 		case r >= 0x80 || isWord(r) || strings.ContainsRune(`,;'"()/%-+?!=`, r):
-		case r == '.' && !unicode.IsLetter(next): // else it may be a name, of which some make a link
+		case r == '.' && !unicode.IsLetter(next): // else it may be a name, and some make a link of that
 		case r == ':' && (next == ' ' || unicode.IsDigit(next)): // else a scheme or an emoji
 		case r == '_' && isWord(before) && isWord(next):
 		default:

@@ -37,10 +37,10 @@ const (
 	KindCode    Kind = "code" // as typed: an address, an id, a line
 	KindBold    Kind = "bold"
 	KindTime    Kind = "time"    // a moment by the reader's clock, with its day
-	KindClock   Kind = "clock"   // likewise without the day: of less than half a day ago
+	KindClock   Kind = "clock"   // a time without the day: of less than half a day ago
 	KindAgo     Kind = "ago"     // a moment as how long ago it is where that stays true, else as it is
 	KindUser    Kind = "user"    // a Slack user id, by name
-	KindChannel Kind = "channel" // a Slack channel id, likewise
+	KindChannel Kind = "channel" // a Slack channel id, by name
 	KindLink    Kind = "link"    // an address, as its label
 )
 
@@ -56,10 +56,10 @@ type Bold string
 // Cell stands between two columns of a listing. A terminal aligns the columns instead.
 type Cell string
 
-// Clock is a moment of which a reader knows the day.
+// Clock is a moment whose day a reader knows.
 type Clock time.Time
 
-// Ago is a moment of which matters how long ago it is.
+// Ago is a moment shown as how long ago it is.
 type Ago time.Time
 
 // User is the id of a Slack user.

@@ -16,7 +16,7 @@ import (
 
 const (
 	maxStormSources = 20 // kept of a storm, the busiest
-	maxStormKinds   = 8  // types and applications likewise
+	maxStormKinds   = 8  // types and applications
 	maxUnblocked    = 20 // listed of what gets through: as many as get cards of their own at once
 	maxBehind       = 5  // sources of what gets through, the busiest
 )

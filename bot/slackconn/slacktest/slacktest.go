@@ -93,7 +93,7 @@ type Links struct {
 	taken map[string]bool
 }
 
-// NewLinks makes Links of which none is taken.
+// NewLinks makes Links, all of them free.
 func NewLinks() *Links { return &Links{taken: map[string]bool{}} }
 
 // TakeLink takes a link, unless so many are taken.
