@@ -351,11 +351,12 @@ func (d *dueChecker) settleRequest(ctx context.Context, c *job, q record.Approva
 	if q.OverrideOpen = q.OverrideOpen || q.Waits(c.Now); q.Outcome != "" || q.Waits(c.Now) {
 		return saveRequest(ctx, c, nil, &q)
 	}
-	q.State, q.DecidedAt, q.Why = record.RequestExpired, c.Now, "no answer"
+	as, why := record.RequestExpired, "no answer"
 	if q.InHand() {
-		q.State, q.Why = record.RequestClosed, "it could not be carried out in time"
+		as, why = record.RequestClosed, "it could not be carried out in time"
 	}
-	e := approval.AuditEntry(c.Call, q, string(q.State))
+	q.State, q.DecidedAt, q.Why = as, c.Now, why
+	e := approval.AuditEntry(c.Call, q, string(as))
 	e.Line = q.Line.String()
 	return saveRequest(ctx, c, &e, &q)
 }
