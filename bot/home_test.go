@@ -58,7 +58,7 @@ type robReads struct{ noRunner }
 
 func (robReads) Do(_ context.Context, inv call.Invocation) (call.Result, error) {
 	if inv.Actor.ID != "U0ROB" {
-		return call.Result{}, refusal.Denied(text.New("no role"))
+		return call.Result{}, refusal.Denied("no role")
 	}
 	return call.Result{Outcome: "done", Lines: text.Lines{text.New("all is quiet")}}, nil
 }
