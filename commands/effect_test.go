@@ -89,12 +89,17 @@ func (x *watcher) see(g record.Poll) {
 	x.last = g.At
 }
 
-// watches lets time pass and looks meanwhile.
+// watches lets time pass and looks meanwhile, in a long time once a minute.
 func (x *watcher) watches(d time.Duration) {
 	x.t.Helper()
-	for ; d > 0; d -= 15 * time.Second {
-		x.pass(15 * time.Second)
+	for d > 0 {
+		step := 15 * time.Second
+		if d > 15*time.Minute {
+			step = time.Minute
+		}
+		x.pass(step)
 		x.observe()
+		d -= step
 	}
 }
 

@@ -156,6 +156,16 @@ func TestHandover(t *testing.T) {
 	w.refuses(record.Actor{ID: "cli:root", Via: record.ViaCLI}, "handover to=U2BOB attack="+id, refusal.ErrGuarded, "Slack doesn't say")
 }
 
+// notes stores so many more notes of an attack.
+func (w *world) notes(attack string, n int) {
+	w.t.Helper()
+	k := w.said(attack)
+	for i := range n {
+		k.Notes = append(k.Notes, record.Note{ID: fmt.Sprint("n", i), By: ann, At: w.clock(), Text: fmt.Sprint("seen ", i)})
+	}
+	w.redis.HSet("{a:acme}:triage", attack, jsonOf(w.t, k))
+}
+
 func TestNotes(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
@@ -180,10 +190,9 @@ func TestNotes(t *testing.T) {
 	w.writes(ann, "note x attack="+id)
 	w.writes(ann, "note x attack="+id)
 	require.Len(t, w.said(id).Notes, 4, "the same words, typed twice because the answer was slow")
-	for range 96 {
-		w.pass(time.Minute)
-		w.writes(ann, "note x attack="+id)
-	}
+	w.pass(time.Minute)
+	w.notes(id, 95)
+	w.writes(ann, "note x attack="+id)
 	w.refuses(bob, "note x attack="+id, refusal.ErrGuarded, "100 notes already")
 	w.does(ann, "deny 203.0.113.7 attack="+id)
 	lines := w.reads(eve, "attack "+id).Lines
@@ -419,10 +428,13 @@ func TestWhatAMuteCovers(t *testing.T) {
 
 func TestSoManyMutesAreKept(t *testing.T) {
 	w := newWorld(t)
-	for i := range 200 {
-		_, err := w.try(ann, fmt.Sprintf("mute source=198.51.100.%d for=1h", i))
-		require.NoError(t, err)
+	w.writes(ann, "mute source=198.51.100.7 for=1h")
+	kept := w.mutes()
+	for i := range 198 {
+		kept = append(kept, record.Mute{ID: fmt.Sprintf("m%08d", i), Account: "acme", Type: fmt.Sprint("t", i), Until: w.clock().Add(time.Hour), By: bob})
 	}
+	require.NoError(t, w.redis.Set("{a:acme}:mutes", jsonOf(t, kept)))
+	w.writes(ann, "mute source=198.51.100.199 for=1h")
 	w.refuses(ann, "mute type=xss for=1h", refusal.ErrGuarded, "200 mutes are in force already", "unmute")
 	_, err := w.try(ann, "mute source=198.51.100.7 for=2h")
 	require.NoError(t, err, "one of them, for longer")
@@ -507,14 +519,16 @@ func TestADrillThatNobodyAcknowledges(t *testing.T) {
 		d := w.drill()
 		require.True(t, d.Page)
 		w.nothing(ann, "drill", "C0INCID (mentions S0ONCALL), its pager is called: nobody", "If a pager can't be called, a message in the account's channel says so")
+		stop() // nobody needs its beats meanwhile
 		time.Sleep(record.DrillFor)
+		stop = w.serves()
 		w.writes(bob, "drill ack="+d.ID+"-1", "acknowledged after 5 min")
 		w.writes(ann, "drill")
 		require.NotEqual(t, d.ID, w.drill().ID)
 		_, err := w.try(ann, "drill page=no")
 		require.ErrorIs(t, err, refusal.ErrUsage)
-		time.Sleep(record.DrillFor)
 		stop()
+		time.Sleep(record.DrillFor)
 		w.nothing(ann, "drill", "No wafbot serve is running")
 	}, drills)
 }
