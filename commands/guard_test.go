@@ -13,7 +13,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
@@ -411,33 +410,4 @@ func TestAWholeCarrierGuardsItselfAlone(t *testing.T) {
 	w.does(ann, "deny 203.0.113.7")
 	w.refuses(root, "deny 64:ff9b::203.0.113.7", refusal.ErrGuarded, "our NAT64")
 	w.refuses(root, "deny 2002:cb00:7107::1", refusal.ErrGuarded, "our NAT64")
-}
-
-// One address, however it is written, is one target: nobody changes it while its outcome isn't known.
-func TestOneAddressIsOneTarget(t *testing.T) {
-	t.Parallel()
-	denied := func(prefix string) []record.Target {
-		return record.Change{ID: prefix, Steps: []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix(prefix)}}}}.Targets()
-	}
-	require.True(t, record.Overlap(denied("203.0.113.7/32"), denied("64:ff9b::203.0.113.7/128")))
-	require.True(t, record.Overlap(denied("2002:cb00:7107::/48"), denied("64:ff9b::203.0.113.0/120")))
-	require.True(t, record.Overlap(denied("203.0.113.7/32"), []record.Target{record.RangeTarget(netip.MustParsePrefix("::ffff:203.0.113.7/128"))}))
-	require.False(t, record.Overlap(denied("203.0.113.8/32"), denied("64:ff9b::203.0.113.7/128")))
-	require.False(t, record.Overlap(denied("2001:db8::/64"), denied("203.0.113.7/32")))
-}
-
-// An attack from such an address isn't kept silent with that of a source, and the source is named.
-func TestAttacksOfEmbeddedAddressesHaveCards(t *testing.T) {
-	t.Parallel()
-	quiet := source("pen test", config.DenyApproval, "203.0.113.0/24")
-	quiet.Cards = false
-	p := policy.Policy{Sources: func() []config.Source { return []config.Source{quiet} }}
-	from := func(ip string) apiclient.Attack {
-		return apiclient.Attack{Sources: []apiclient.Source{{IP: netip.MustParseAddr(ip)}}, SourceCount: apiclient.Known(int64(1))}
-	}
-	require.True(t, p.Cardless(from("203.0.113.7")))
-	require.False(t, p.Cardless(from("2002:cb00:7107::1")))
-	named, ok := p.SourceOf(netip.MustParseAddr("2002:cb00:7107::1"))
-	require.True(t, ok)
-	require.Equal(t, "pen test", named.Name)
 }

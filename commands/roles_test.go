@@ -137,19 +137,6 @@ func TestWhoami(t *testing.T) {
 	require.Equal(t, map[string]string{"id": ann.ID, "name": "Ann", "role": "responder", "changes": "on"}, res.Data)
 }
 
-func TestParseRole(t *testing.T) {
-	t.Parallel()
-	for _, r := range []record.Role{record.Viewer, record.Responder, record.Admin} {
-		got, ok := record.ParseRole(strings.ToUpper(r.String()))
-		require.True(t, ok)
-		require.Equal(t, r, got)
-	}
-	for _, name := range []string{"", "none", "owner"} {
-		_, ok := record.ParseRole(name)
-		require.False(t, ok, name)
-	}
-}
-
 const (
 	onCall = "S0ONCALL"
 	leads  = "S0LEADS"
