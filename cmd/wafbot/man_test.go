@@ -21,7 +21,7 @@ const manPage = "../../docs/wafbot.1"
 // The man page says what help says: it is made of the same descriptions.
 func TestManPage(t *testing.T) {
 	t.Parallel()
-	parser, err := newParser(terminal{out: &bytes.Buffer{}, err: &bytes.Buffer{}})
+	parser, err := newParser(&terminal{out: &bytes.Buffer{}, err: &bytes.Buffer{}})
 	require.NoError(t, err)
 	got := documentProgram(parser.Model.Children)
 	if *updateMan {
