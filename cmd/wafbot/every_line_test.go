@@ -127,8 +127,7 @@ func TestEveryLine(t *testing.T) {
 	together := func(w *world) {
 		w.cfg.Policy.Approval.RequiredFor = nil         // what needs approval waits; here everything is done
 		w.cfg.Policy.Responders = []string{"S0WAFRESP"} // which Rob is in
-		w.cfg.Slack.MessagesPerSecond = 0
-		w.Slack.SetRateLimits(false)
+		unpaced(w)
 	}
 	playOver(t, aRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
 		l := &liner{world: w, refused: map[string]int{}}
@@ -403,8 +402,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 	two := func(w *world) {
 		w.cfg.Policy.Admins = append(w.cfg.Policy.Admins, "U0VIC0003")
 		w.cfg.Policy.Terminal = map[string]config.TerminalUser{osActor().Name: {Role: "admin"}}
-		w.cfg.Slack.MessagesPerSecond = 0
-		w.Slack.SetRateLimits(false)
+		unpaced(w)
 	}
 	playOver(t, aRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
 		l, ann := &liner{world: w, refused: map[string]int{}}, person{"ann", record.Admin}
@@ -457,7 +455,9 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 func plain(m workspace.Message) string { return bare(m.Plain()) }
 
 // bare is a text without what is bold or code in it.
-func bare(text string) string { return strings.NewReplacer("*", "", "`", "").Replace(text) }
+func bare(text string) string { return marks.Replace(text) }
+
+var marks = strings.NewReplacer("*", "", "`", "")
 
 // atTheTerminal runs a line in the shell of a user with that role.
 func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {

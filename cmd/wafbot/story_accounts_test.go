@@ -27,7 +27,7 @@ func stuffing() waf.AttackSpec {
 }
 
 func TestAccountsAreApart(t *testing.T) {
-	storyOver(t, eitherWay(), bothAccounts, func(t *testing.T, w *world) {
+	story(t, bothAccounts, func(t *testing.T, w *world) {
 		w.attack(injection())
 		w.attack(stuffing())
 		acme, globex := w.card("/login"), w.cardIn("#waf-globex", "/signin", "Brute force")
@@ -63,7 +63,7 @@ func TestAccountsAreApart(t *testing.T) {
 }
 
 func TestOneAccountIsDown(t *testing.T) {
-	storyOver(t, eitherWay(), bothAccounts, func(t *testing.T, w *world) {
+	story(t, bothAccounts, func(t *testing.T, w *world) {
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "unauthenticated"}))
 		w.attack(injection())
 		w.attack(stuffing())

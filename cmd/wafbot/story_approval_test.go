@@ -28,7 +28,7 @@ func requestIn(text string) string {
 
 // What one person may not waits under the attack's card. Who asked can't approve, another one can, once, and only what the card shows.
 func TestApproval(t *testing.T) {
-	storyOver(t, eitherWay(), withApprovers, func(t *testing.T, w *world) {
+	story(t, withApprovers, func(t *testing.T, w *world) {
 		w.attack(injection())
 		attack := w.card(attacker)
 		w.types("rob", "deny country:FR for=2h reason=\"all of it comes from there\" attack="+attack.id())
@@ -91,7 +91,7 @@ func TestOverrideWithoutAnAnswer(t *testing.T) {
 		withApprovers(w)
 		w.cfg.Policy.Approval.OverrideAfter = 10 * time.Second
 	}
-	storyOver(t, eitherWay(), soon, func(t *testing.T, w *world) {
+	story(t, soon, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:FR")
 		request := w.asked("Deny country:FR", "Rob Diaz may override from")
 		id := requestIn(plain(request.now()))
@@ -120,7 +120,7 @@ func TestARequestExpires(t *testing.T) {
 		withApprovers(w)
 		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.OverrideAfter = 5*time.Second, 4*time.Second
 	}
-	storyOver(t, eitherWay(), short, func(t *testing.T, w *world) {
+	story(t, short, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:DE")
 		request := w.asked("Deny country:DE")
 		w.stop()

@@ -11,7 +11,7 @@ import (
 
 // Slack delivers over one way or the other. Should a delivery ever come over both, it has one effect all the same.
 func TestTheSameOverBothWays(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressBoth}, asItIs, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressBoth, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "contain attack="+card.id())

@@ -43,7 +43,7 @@ func runningOrNot(t *testing.T, prepare func(*world), play func(t *testing.T, w 
 	}
 	for name, running := range map[string]bool{"running": true, "down": false} {
 		t.Run(name, func(t *testing.T) {
-			storyOver(t, eitherWay(), lost, func(t *testing.T, w *world) { play(t, w, running) })
+			story(t, lost, func(t *testing.T, w *world) { play(t, w, running) })
 		})
 	}
 }
@@ -124,7 +124,7 @@ func TestRedisEmptied(t *testing.T) {
 }
 
 func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.known()
@@ -153,7 +153,7 @@ func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 
 // Threads are read at Slack's pace, which takes an hour where there are thousands: people learn of a new incident meanwhile.
 func TestANewIncidentWhileThreadsAreRead(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.click("rob", "Deny "+attacker)
@@ -191,7 +191,7 @@ func TestNoSummaryTwiceAfterRedisWasEmptied(t *testing.T) {
 		rough(w)
 		w.cfg.Accounts[0].Summary.At = time.Now().Add(-5 * time.Minute).In(w.cfg.Timezone).Format("15:04")
 	}
-	storyOver(t, eitherWay(), due, func(t *testing.T, w *world) {
+	story(t, due, func(t *testing.T, w *world) {
 		w.message("#waf", "Hand-over of acme")
 		w.emptyRedis(true)
 		w.attack(on("/after", "198.51.100.201"))
@@ -236,7 +236,7 @@ func TestRedisEmptiedWithoutTheHistoryScope(t *testing.T) {
 		w.rough = true
 		w.Slack.SetFault(workspace.Fault{Method: "conversations.history", Kind: "missing_scope"})
 	}
-	storyOver(t, eitherWay(), unread, func(t *testing.T, w *world) {
+	story(t, unread, func(t *testing.T, w *world) {
 		w.message("#waf", "acme: wafbot can't rebuild its state", "channels:history", "cards come again")
 		w.attack(injection())
 		w.card("/login")
@@ -290,7 +290,7 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 }
 
 func TestALineAtTheTerminalRebuildsFirst(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.click("rob", "Deny "+attacker)

@@ -18,7 +18,7 @@ import (
 
 // One replica's configuration switches changes off: none makes any, whatever account it is about, until that replica is gone.
 func TestOneReplicaSwitchesChangesOff(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		answer := w.askedAtShell("deny " + attacker)
 		first, address := w.stop, w.address
 		off := *w.cfg

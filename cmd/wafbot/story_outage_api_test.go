@@ -38,7 +38,7 @@ func oneAccountFails(t *testing.T, kind, why string) {
 		bothAccounts(w)
 		w.cfg.Accounts[0].OngoingFor = 2 * time.Second
 	}
-	storyOver(t, eitherWay(), both, func(t *testing.T, w *world) {
+	story(t, both, func(t *testing.T, w *world) {
 		w.attack(injection())
 		before := w.card("/login")
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: kind}))
@@ -82,7 +82,7 @@ func oneAccountFails(t *testing.T, kind, why string) {
 
 // A service that takes requests and never answers delays no answer about another account.
 func TestOneAccountHangs(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, bothAccounts, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, bothAccounts, func(t *testing.T, w *world) {
 		w.attack(injection())
 		acme := w.card("/login")
 		w.types("rob", "mode Shop block for=1s")

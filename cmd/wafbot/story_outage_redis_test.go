@@ -16,7 +16,7 @@ import (
 
 // While Redis is away each answer says what wafbot doesn't know and doesn't do, and everything goes on afterwards.
 func TestAnswersWhileRedisIsAway(t *testing.T) {
-	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
+	overLinks(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		id := card.id()

@@ -69,12 +69,24 @@ func (w *world) paging(address, format string, after time.Duration) {
 	w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page}, {Match: config.Match{MinHits: 30}, Page: page}}
 }
 
-func TestThePagerIsCalled(t *testing.T) {
-	called := func(w *world) {
+// paged gives acme a pager that takes plain JSON.
+func paged(after time.Duration) func(w *world) {
+	return func(w *world) {
 		w.hook = newHook(w.t)
-		w.paging(w.hook.URL+"/key", "json", time.Second)
+		w.paging(w.hook.URL+"/key", "json", after)
 	}
-	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
+}
+
+// refusedPages answers calls with a status until the story lets them be taken.
+func refusedPages(status int32) func(w *world) {
+	return func(w *world) {
+		paged(300 * time.Millisecond)(w)
+		w.hook.fail.Store(status)
+	}
+}
+
+func TestThePagerIsCalled(t *testing.T) {
+	story(t, paged(time.Second), func(t *testing.T, w *world) {
 		h := w.hook
 		w.attack(injection())
 		card := w.card(attacker, "Unacknowledged · page")
@@ -118,11 +130,10 @@ func TestThePagerIsCalled(t *testing.T) {
 // not for good.
 func TestAnAcknowledgementLapses(t *testing.T) {
 	called := func(w *world) {
-		w.hook = newHook(w.t)
-		w.paging(w.hook.URL+"/key", "json", time.Second)
+		paged(time.Second)(w)
 		w.cfg.Accounts[0].Routes[1].Mention, w.cfg.Accounts[0].Routes[1].AckTimeout = "U0ANN0001", time.Second
 	}
-	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
+	story(t, called, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		first := w.hook.next()
@@ -145,132 +156,124 @@ func TestAnAcknowledgementLapses(t *testing.T) {
 // even if the other one is down.
 func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 	t.Parallel()
-	for _, away := range []bool{false, true} {
-		w, tickets, phone := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t), newHook(t)
-		page := func(h *hook) *config.Page {
-			return &config.Page{URL: apiclient.Secret(h.URL), Kind: "json", After: time.Second}
-		}
-		w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page(phone)}, {Page: page(tickets)}}
-		w.start()
-		w.message("#waf", "wafbot watches acme")
-		attack := w.attack(injection())
-		card := w.card(attacker)
-		first := tickets.next()
-		card.says("paged at")
-		if away {
-			tickets.fail.Store(http.StatusServiceUnavailable)
-		}
-		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
-		second := phone.next()
-		require.Equal(t, []string{"trigger", "incident", "critical"}, []string{second.Event, second.Kind, second.Severity})
-		if !away {
-			over := tickets.next()
-			require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
-			require.Contains(t, over.Text, "It is an incident now, which has its own pager")
-		}
-		card.says("critical incident", "paged at")
-		card.click("rob", "Acknowledge")
-		require.Equal(t, "resolve", phone.next().Event)
-		w.stop()
-		require.Empty(t, tickets.got)
-		require.Empty(t, phone.got)
-		require.Equal(t, away, w.journal.has("resolve it there by hand"))
+	for name, away := range map[string]bool{"there": false, "away": true} {
+		t.Run(name, func(t *testing.T) {
+			tickets, phone := newHook(t), newHook(t)
+			page := func(h *hook) *config.Page {
+				return &config.Page{URL: apiclient.Secret(h.URL), Kind: "json", After: time.Second}
+			}
+			two := func(w *world) {
+				w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page(phone)}, {Page: page(tickets)}}
+			}
+			story(t, two, func(t *testing.T, w *world) {
+				attack := w.attack(injection())
+				card := w.card(attacker)
+				first := tickets.next()
+				card.says("paged at")
+				if away {
+					tickets.fail.Store(http.StatusServiceUnavailable)
+				}
+				require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
+				second := phone.next()
+				require.Equal(t, []string{"trigger", "incident", "critical"}, []string{second.Event, second.Kind, second.Severity})
+				if !away {
+					over := tickets.next()
+					require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
+					require.Contains(t, over.Text, "It is an incident now, which has its own pager")
+				}
+				card.says("critical incident", "paged at")
+				card.click("rob", "Acknowledge")
+				require.Equal(t, "resolve", phone.next().Event)
+				w.stop()
+				require.Empty(t, tickets.got)
+				require.Empty(t, phone.got)
+				require.Equal(t, away, w.journal.has("resolve it there by hand"))
+			})
+		})
 	}
 }
 
 func TestNoPageForAnAcknowledgedAttack(t *testing.T) {
-	t.Parallel()
-	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
-	w.paging(h.URL, "json", 20*time.Second) // a busy machine has that long to acknowledge and to mute
-	w.attack(injection())                   // before the first start
-	w.start()
-	defer func() { w.stop(); w.requireClean() }()
-	w.card(attacker)
-	at := func(path string) waf.AttackSpec {
-		spec := injection()
-		spec.Path = path
-		return spec
+	slow := func(w *world) {
+		paged(20 * time.Second)(w) // a busy machine has that long to acknowledge and to mute
+		w.attack(injection())      // before the first start
 	}
-	w.attack(at("/claimed"))
-	w.card("/claimed", "pages at").click("rob", "Acknowledge")
-	w.attack(at("/muted"))
-	muted := w.card("/muted")
-	w.types("rob", "mute attack="+muted.id())
-	w.attack(at("/left"))
-	left := w.card("/left")
-	require.Equal(t, left.id(), h.next().Attack)
-	w.polls(6)
-	require.Empty(t, h.got)
-	w.types("rob", "contain attack="+left.id()) // acting claims
-	if card := h.next(); card.Event != "resolve" {
-		t.Fatalf("%+v", card)
-	}
+	story(t, slow, func(t *testing.T, w *world) {
+		h := w.hook
+		w.card(attacker)
+		at := func(path string) waf.AttackSpec {
+			spec := injection()
+			spec.Path = path
+			return spec
+		}
+		w.attack(at("/claimed"))
+		w.card("/claimed", "pages at").click("rob", "Acknowledge")
+		w.attack(at("/muted"))
+		muted := w.card("/muted")
+		w.types("rob", "mute attack="+muted.id())
+		w.attack(at("/left"))
+		left := w.card("/left")
+		require.Equal(t, left.id(), h.next().Attack)
+		w.polls(6)
+		require.Empty(t, h.got)
+		w.types("rob", "contain attack="+left.id()) // acting claims
+		require.Equal(t, "resolve", h.next().Event)
+	})
 }
 
 func TestAPagerThatIsAway(t *testing.T) {
-	t.Parallel()
-	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
-	h.fail.Store(http.StatusServiceUnavailable)
-	w.paging(h.URL+"/key", "json", 300*time.Millisecond)
-	w.start()
-	defer func() { w.stop(); w.requireClean() }()
-	w.message("#waf", "wafbot watches acme")
-	w.attack(injection())
-	other := injection()
-	other.Path = "/other"
-	w.attack(other)
-	w.card("/other")
-	w.message("#waf", "The pager of acme can't be called: no page is sent", "it answers with status 503 (route min_hits 30)")
-	w.card(attacker, "not paged: it answers with status 503")
-	h.fail.Store(0)
-	require.NotEqual(t, h.next().Attack, h.next().Attack)
-	w.card("/other").says("paged at")
-	require.Len(t, w.Slack.Messages("#waf"), 4, "a start, two cards, and one word of the pager")
-	require.Equal(t, 1, strings.Count(w.journal.String(), "the pager can't be called"))
-	require.True(t, w.journal.has("the pager can be called again"))
-	_, metrics := w.get("/metrics")
-	require.Contains(t, metrics, `wafbot_pager_calls_total{account="acme",outcome="taken"} 2`)
-	require.Contains(t, metrics, `wafbot_pager_calls_total{account="acme",outcome="failed"}`)
+	story(t, refusedPages(http.StatusServiceUnavailable), func(t *testing.T, w *world) {
+		h := w.hook
+		w.attack(injection())
+		other := injection()
+		other.Path = "/other"
+		w.attack(other)
+		w.card("/other")
+		w.message("#waf", "The pager of acme can't be called: no page is sent", "it answers with status 503 (route min_hits 30)")
+		w.card(attacker, "not paged: it answers with status 503")
+		h.fail.Store(0)
+		require.NotEqual(t, h.next().Attack, h.next().Attack)
+		w.card("/other").says("paged at")
+		require.Len(t, w.Slack.Messages("#waf"), 4, "a start, two cards, and one word of the pager")
+		require.Equal(t, 1, strings.Count(w.journal.String(), "the pager can't be called"))
+		require.True(t, w.journal.has("the pager can be called again"))
+		_, metrics := w.get("/metrics")
+		require.Contains(t, metrics, `wafbot_pager_calls_total{account="acme",outcome="taken"} 2`)
+		require.Contains(t, metrics, `wafbot_pager_calls_total{account="acme",outcome="failed"}`)
+	})
 }
 
 // The time counts from the finding of an attack, not from Slack's taking its card: otherwise an outage of Slack would
 // delay the page. Another replica resolves the page that this one made, because the attack was acknowledged meanwhile.
 func TestThePagerIsCalledThoughSlackIsAway(t *testing.T) {
-	t.Parallel()
-	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
-	w.rough = true
-	w.paging(h.URL+"/key", "json", 300*time.Millisecond)
-	w.start()
-	defer func() { w.stop(); w.requireClean() }()
-	w.message("#waf", "wafbot watches acme")
-	w.Slack.SetFault(workspace.Fault{Kind: "500"})
-	w.attack(injection())
-	first := h.next()
-	require.Equal(t, "trigger", first.Event)
-	w.stop()
-	w.Slack.ClearFaults()
-	claimed := typed(t, w.shellOfAll(), "ack", "attack="+first.Attack)
-	require.Equal(t, exitDone, claimed.code, claimed.err)
-	w.start()
-	over := h.next()
-	require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
-	w.card(attacker, osActor().Name+" is on it")
+	story(t, refusedPages(0), func(t *testing.T, w *world) {
+		h := w.hook
+		w.rough = true
+		w.Slack.SetFault(workspace.Fault{Kind: "500"})
+		w.attack(injection())
+		first := h.next()
+		require.Equal(t, "trigger", first.Event)
+		w.stop()
+		w.Slack.ClearFaults()
+		claimed := typed(t, w.shellOfAll(), "ack", "attack="+first.Attack)
+		require.Equal(t, exitDone, claimed.code, claimed.err)
+		w.start()
+		over := h.next()
+		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
+		w.card(attacker, osActor().Name+" is on it")
+	})
 }
 
 func TestAPagerThatRefuses(t *testing.T) {
-	t.Parallel()
-	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
-	h.fail.Store(http.StatusBadRequest)
-	w.paging(h.URL+"/key", "json", 300*time.Millisecond)
-	w.start()
-	defer func() { w.stop(); w.requireClean() }()
-	w.message("#waf", "wafbot watches acme")
-	w.attack(injection())
-	w.message("#waf", "The pager of acme can't be called", "it refuses the call (400)")
-	w.stop()
-	h.fail.Store(0) // it was fixed
-	w.start()
-	require.Equal(t, "trigger", h.next().Event, "a restart tries again")
+	story(t, refusedPages(http.StatusBadRequest), func(t *testing.T, w *world) {
+		h := w.hook
+		w.attack(injection())
+		w.message("#waf", "The pager of acme can't be called", "it refuses the call (400)")
+		w.stop()
+		h.fail.Store(0) // it was fixed
+		w.start()
+		require.Equal(t, "trigger", h.next().Event, "a restart tries again")
+	})
 }
 
 // alertmanager starts a real one, which notifies a hook, and returns its address.
@@ -298,36 +301,34 @@ receivers: [{name: hook, webhook_configs: [{url: "`+receiver.URL+`"}]}]
 
 func TestARealAlertmanager(t *testing.T) {
 	full.Only(t)
-	t.Parallel()
-	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
+	h := newHook(t)
 	address := alertmanager(t, h)
-	w.paging(address+"/api/v2/alerts", "alertmanager", 300*time.Millisecond)
-	w.start()
-	defer func() { w.stop(); w.requireClean() }()
-	w.message("#waf", "wafbot watches acme")
-	w.attack(injection())
-	card := w.card(attacker)
-	require.Equal(t, "firing", h.next().Status)
-	type alert struct {
-		Labels, Annotations map[string]string
-		Status              struct{ State string }
-		EndsAt              time.Time
-	}
-	active := func() (all []alert) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/api/v2/alerts", http.NoBody)
-		require.NoError(t, err)
-		_, body := w.do(req)
-		require.NoError(t, json.Unmarshal([]byte(body), &all))
-		return all
-	}
-	alerts := active()
-	require.Len(t, alerts, 1)
-	require.Equal(t, []string{"active", "WafbotUnacknowledged", "acme", card.id(), "high"},
-		[]string{alerts[0].Status.State, alerts[0].Labels["alertname"], alerts[0].Labels["account"], alerts[0].Labels["attack"], alerts[0].Labels["severity"]})
-	require.Contains(t, alerts[0].Annotations["summary"], "Attack not blocked: SQL injection on Shop")
-	require.Greater(t, time.Until(alerts[0].EndsAt), 4*time.Minute, "it ends by itself only if wafbot does")
-	card.says("paged at")
-	card.click("rob", "Acknowledge")
-	require.Equal(t, "resolved", h.next().Status)
-	require.Empty(t, active())
+	real := func(w *world) { w.paging(address+"/api/v2/alerts", "alertmanager", 300*time.Millisecond) }
+	story(t, real, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		require.Equal(t, "firing", h.next().Status)
+		type alert struct {
+			Labels, Annotations map[string]string
+			Status              struct{ State string }
+			EndsAt              time.Time
+		}
+		active := func() (all []alert) {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/api/v2/alerts", http.NoBody)
+			require.NoError(t, err)
+			_, body := w.do(req)
+			require.NoError(t, json.Unmarshal([]byte(body), &all))
+			return all
+		}
+		alerts := active()
+		require.Len(t, alerts, 1)
+		require.Equal(t, []string{"active", "WafbotUnacknowledged", "acme", card.id(), "high"},
+			[]string{alerts[0].Status.State, alerts[0].Labels["alertname"], alerts[0].Labels["account"], alerts[0].Labels["attack"], alerts[0].Labels["severity"]})
+		require.Contains(t, alerts[0].Annotations["summary"], "Attack not blocked: SQL injection on Shop")
+		require.Greater(t, time.Until(alerts[0].EndsAt), 4*time.Minute, "it ends by itself only if wafbot does")
+		card.says("paged at")
+		card.click("rob", "Acknowledge")
+		require.Equal(t, "resolved", h.next().Status)
+		require.Empty(t, active())
+	})
 }

@@ -19,7 +19,7 @@ func (w *world) atShell(args ...string) answered {
 
 // An attack from its first hit to its end, and what is written of it: in Slack, at the terminal, for programs; and whether the audit log is whole.
 func TestAnAttackAndItsReport(t *testing.T) {
-	storyOver(t, eitherWay(), func(w *world) { w.cfg.Accounts[0].OngoingFor = 3 * time.Second }, func(t *testing.T, w *world) {
+	story(t, func(w *world) { w.cfg.Accounts[0].OngoingFor = 3 * time.Second }, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "Acknowledge")

@@ -67,7 +67,7 @@ func (o other) typed(w *world, verb, object string) {
 }
 
 func TestARestart(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "Deny "+attacker)
@@ -91,7 +91,7 @@ func TestARestart(t *testing.T) {
 }
 
 func TestWhatADeadReplicaHadInHand(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		o := w.another()
 		asked := 0
 		for ; len(o.took) == 0; asked++ { // until it works, the story's replica takes what it accepts
@@ -110,7 +110,7 @@ func TestWhatADeadReplicaHadInHand(t *testing.T) {
 }
 
 func TestRedisAway(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		status, _ := w.get("/readyz")
@@ -149,7 +149,7 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 		const where = "hset\r\n$14\r\n{a:acme}:cards" // of a card; twice, because the client itself tries again
 		w.cfg.Redis.URL = apiclient.Secret(w.redis.losing(w.t, where, 2).url)
 	}
-	storyOver(t, eitherWay(), lossy, func(t *testing.T, w *world) {
+	story(t, lossy, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.polls(8)
@@ -163,7 +163,7 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 // ends.
 func TestTheStateOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+	w := newWorld(t, aRedis(t), workspace.IngressHTTP)
 	w.start()
 	w.attack(injection())
 	card := w.card(attacker)
@@ -183,7 +183,7 @@ func TestTheStateOfAnOlderVersion(t *testing.T) {
 func TestTheStateOfANewerVersion(t *testing.T) {
 	t.Parallel()
 	for _, running := range []bool{true, false} {
-		w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+		w := newWorld(t, aRedis(t), workspace.IngressHTTP)
 		if running {
 			w.start()
 			w.message("#waf", "wafbot watches acme")
