@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -368,4 +369,26 @@ func TestTheChannelSeesWhatTheTerminalDoes(t *testing.T) {
 	got = typed(t, d.environ, "undo", "-y")
 	require.Equal(t, exitDone, got.code, "my last one: %+v", got)
 	require.False(t, d.WAF.Denied("acme", attacker))
+}
+
+// shell is an environment with a configuration for the terminal, whose user has that role. What needs approval is
+// written as in YAML.
+func (w *world) shell(approval string, role record.Role) []string {
+	w.t.Helper()
+	a := w.cfg.Accounts[0]
+	return []string{"WAFBOT_CONFIG=" + writeConfig(w.t, fmt.Sprintf(`
+timezone: Europe/Berlin
+slack: {bot_token: %s, api_url: %q}
+redis: {url: %q}
+accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s, ongoing_for: %s, applications: {4: Shop}}]
+sources: []
+policy: {changes: on, approval: {required_for: %s}, responders: [U0ROB0002], admins: [U0ANN0001], terminal: {%s: %s}}
+`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, a.Token.Reveal(), a.ClientID, a.Channel, a.OngoingFor,
+		approval, osActor().Name, role))}
+}
+
+// atShell has the user of the operating system, a responder, type a line in the world's configuration.
+func (w *world) atShell(args ...string) answered {
+	w.t.Helper()
+	return typed(w.t, w.shell("[]", record.Responder), args...)
 }

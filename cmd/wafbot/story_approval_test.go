@@ -73,7 +73,7 @@ func TestApproval(t *testing.T) {
 		w.ephemeral("rob", "reject r", "needs the role admin")
 
 		// Asked at the terminal, its card is posted by the bot that runs.
-		got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad]", record.Responder)}, "deny", "country:DE", "-y")
+		got := typed(t, w.shell("[broad]", record.Responder), "deny", "country:DE", "-y")
 		require.Equal(t, exitFailed, got.code, "%+v", got)
 		shell := w.asked("Deny country:DE", osActor().Name+" asks at the terminal")
 		require.Equal(t, "approve "+requestIn(got.out)+" account=acme", shell.now().Buttons()[0].Value)

@@ -35,7 +35,7 @@ func TestADrillInSlack(t *testing.T) {
 // A test card goes to each route's channel, with its mention. The replica that posted them is gone when they are acknowledged.
 func TestADrillAcrossARestart(t *testing.T) {
 	several := func(w *world) {
-		w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {}, {}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Match: incidents(), Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {}, {}}
 	}
 	story(t, several, func(t *testing.T, w *world) {
 		w.types("ann", "drill")
@@ -54,33 +54,18 @@ func TestADrillAcrossARestart(t *testing.T) {
 	})
 }
 
-// shellOfAll is an environment, with all accounts, in which the user of the operating system is a responder over the world's Redis.
-func (w *world) shellOfAll() []string {
-	accounts := ""
-	for _, a := range w.cfg.Accounts {
-		accounts += "  - {name: " + a.Name + `, api_url: "` + a.APIURL + `", token: ` + a.Token.Reveal() + ", client_id: 5, channel: " + a.Channel + "}\n"
-	}
-	return []string{"WAFBOT_CONFIG=" + writeConfig(w.t, `
-slack: {bot_token: `+w.cfg.Slack.BotToken.Reveal()+`, api_url: "`+w.cfg.Slack.APIURL+`"}
-redis: {url: "`+w.redis.url+`"}
-accounts:
-`+accounts+`sources: []
-policy: {changes: on, terminal: {`+osActor().Name+`: responder}}
-`)}
-}
-
 func TestADrillFromTheTerminal(t *testing.T) {
 	alone := func(w *world) {
-		none := typed(t, w.shellOfAll(), "drill")
+		none := w.atShell("drill")
 		require.Equal(t, exitFailed, none.code)
 		require.Contains(t, none.err, "No wafbot serve is running on this Redis")
 	}
 	story(t, alone, func(t *testing.T, w *world) {
-		begun := typed(t, w.shellOfAll(), "drill")
+		begun := w.atShell("drill")
 		require.Equal(t, exitDone, begun.code, begun.err)
 		require.Contains(t, begun.out, "test card")
 		w.message("#waf", testCard)
-		waits := typed(t, w.shellOfAll(), "drill", "--json")
+		waits := w.atShell("drill", "--json")
 		require.Equal(t, exitDone, waits.code, waits.err)
 		require.Contains(t, waits.out, "nobody has acknowledged it yet")
 	})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -254,7 +254,7 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 	routed := func(w *world) {
 		bothAccounts(w) // in one channel
 		w.cfg.Accounts[1].Channel = w.cfg.Accounts[0].Channel
-		w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {Match: config.Match{MinHits: 30}}, {Channel: "C0BOARD04"}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Match: incidents(), Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {Match: config.Match{MinHits: 30}}, {Channel: "C0BOARD04"}}
 	}
 	runningOrNot(t, routed, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())
@@ -298,16 +298,8 @@ func TestALineAtTheTerminalRebuildsFirst(t *testing.T) {
 		w.stop()
 		w.redis.empty(t)
 
-		a := w.cfg.Accounts[0]
-		path := writeConfig(t, fmt.Sprintf(`
-slack: {bot_token: %s, api_url: %q}
-redis: {url: %q}
-accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s}]
-sources: []
-policy: {changes: on, terminal: {%s: responder}}
-`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, a.Token.Reveal(), a.ClientID, a.Channel, osActor().Name))
 		undo := changeIn(plain(card.replies("Deny " + attacker)[0]))
-		got := runWith(t, terminal{environ: []string{"WAFBOT_CONFIG=" + path}, args: []string{"undo", undo, "-y"}, in: strings.NewReader(""), settle: settled})
+		got := runWith(t, terminal{environ: w.shell("[]", record.Responder), args: []string{"undo", undo, "-y"}, in: strings.NewReader(""), settle: settled})
 		require.Equal(t, exitDone, got.code, "%s%s", got.out, got.err)
 		require.Contains(t, got.out, "Undo of: Deny "+attacker)
 		require.Empty(t, w.entries("acme"))

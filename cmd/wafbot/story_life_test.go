@@ -13,10 +13,13 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
+// incidents are what a route takes that takes them alone.
+func incidents() config.Match { return config.Match{Kind: config.OneOrMore{"incident"}} }
+
 // routed sends incidents to #random, with Ann, and attacks to #waf, with those on call.
 func routed(w *world) {
 	w.cfg.Accounts[0].Routes = []config.Route{
-		{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"},
+		{Match: incidents(), Channel: "C0RANDOM3", Mention: "U0ANN0001"},
 		{Mention: "S0ONCALL1"},
 	}
 }

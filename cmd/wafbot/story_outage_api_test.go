@@ -23,16 +23,20 @@ func (w *world) count(channel string, parts ...string) (n int) {
 }
 
 func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
-	oneAccountFails(t, "reset", "the service can't be reached")
+	oneAccountFails(t, "reset", "the service can't be reached", "can't be reached")
 }
 
 func TestOneAccountIsRefusedForAWhile(t *testing.T) {
-	oneAccountFails(t, "status:403", "the token lacks the permission to read")
+	oneAccountFails(t, "status:403", "the token lacks the permission to read", "doesn't allow this to wafbot's token")
+}
+
+func TestTheTokenOfOneAccountIsRefusedForAWhile(t *testing.T) {
+	oneAccountFails(t, "unauthenticated", "the service refuses the token", "doesn't accept wafbot's token")
 }
 
 // oneAccountFails is the story of an account whose service is away, or refuses: its channel is notified once, the other account goes on, and afterwards one
 // message says what happened meanwhile.
-func oneAccountFails(t *testing.T, kind, why string) {
+func oneAccountFails(t *testing.T, kind, why, said string) {
 	t.Helper()
 	both := func(w *world) {
 		bothAccounts(w)
@@ -57,7 +61,10 @@ func oneAccountFails(t *testing.T, kind, why string) {
 		w.ephemeral("vic", "Status of globex", "Going on: 1 attack")
 		status, body := w.get("/readyz")
 		require.Equal(t, http.StatusOK, status)
-		require.Contains(t, body, why)
+		require.Contains(t, body, `"acme":{"failing":"`+why)
+		require.True(t, w.journal.has("polling fails", "account=acme", why))
+		w.types("rob", "status")
+		w.ephemeral("rob", "acme: what goes on is unknown", said, "WAF API unreachable: "+why)
 		w.polls(5) // one a second while it is unreachable
 		require.Equal(t, 1, w.count("#waf", "wafbot can't see acme"), "not one a poll")
 		require.Zero(t, w.count("#waf-globex", "WAF API unreachable"))

@@ -109,7 +109,7 @@ func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
 		require.Contains(t, got.err, "allow needs the role admin; yours is responder")
 		got = w.atShell("deny", "10.0.0.1", "-y")
 		require.Contains(t, got.err, "private addresses")
-		got = typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad]", record.Responder)}, "deny", "country:FR", "attack="+card.id(), "-y", "--json")
+		got = typed(t, w.shell("[broad]", record.Responder), "deny", "country:FR", "attack="+card.id(), "-y", "--json")
 		require.Equal(t, exitFailed, got.code)
 		waiting := decode[result](t, got.out)
 		require.Equal(t, "waiting", waiting.Outcome)

@@ -66,7 +66,7 @@ func (h *hook) next() webhookCall {
 // paging gives acme routes with a pager that is called for what is unacknowledged after a time.
 func (w *world) paging(address, format string, after time.Duration) {
 	page := &config.Page{URL: apiclient.Secret(address), Kind: format, After: after}
-	w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page}, {Match: config.Match{MinHits: 30}, Page: page}}
+	w.cfg.Accounts[0].Routes = []config.Route{{Match: incidents(), Page: page}, {Match: config.Match{MinHits: 30}, Page: page}}
 }
 
 // paged gives acme a pager that takes plain JSON.
@@ -163,7 +163,7 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 				return &config.Page{URL: apiclient.Secret(h.URL), Kind: "json", After: time.Second}
 			}
 			two := func(w *world) {
-				w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page(phone)}, {Page: page(tickets)}}
+				w.cfg.Accounts[0].Routes = []config.Route{{Match: incidents(), Page: page(phone)}, {Page: page(tickets)}}
 			}
 			story(t, two, func(t *testing.T, w *world) {
 				attack := w.attack(injection())
@@ -255,7 +255,7 @@ func TestThePagerIsCalledThoughSlackIsAway(t *testing.T) {
 		require.Equal(t, "trigger", first.Event)
 		w.stop()
 		w.Slack.ClearFaults()
-		claimed := typed(t, w.shellOfAll(), "ack", "attack="+first.Attack)
+		claimed := w.atShell("ack", "attack="+first.Attack)
 		require.Equal(t, exitDone, claimed.code, claimed.err)
 		w.start()
 		over := h.next()

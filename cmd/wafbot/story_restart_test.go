@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -106,41 +105,6 @@ func TestWhatADeadReplicaHadInHand(t *testing.T) {
 		w.ephemeral("rob", fmt.Sprintf("198.51.100.%d", asked), "accepted by the service")
 		require.Len(t, w.entries("acme"), asked)
 		require.Len(t, w.sent(), asked, "each once")
-	})
-}
-
-func TestRedisAway(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.attack(injection())
-		card := w.card(attacker)
-		status, _ := w.get("/readyz")
-		require.Equal(t, http.StatusOK, status)
-
-		w.redis.away()
-		card.click("rob", "Deny "+attacker)
-		w.ephemeral("rob", "not done: wafbot's store (Redis) can't be reached")
-		w.types("vic", "status")
-		w.ephemeral("vic", "Status of acme", "Going on: 1 attack", "What is in force is unknown", "nothing can be changed meanwhile")
-		w.types("vic", "lists")
-		w.ephemeral("vic", "acme: 0 entr")
-		status, _ = w.get("/healthz")
-		require.Equal(t, http.StatusOK, status)
-		status, body := w.get("/readyz")
-		require.Equal(t, http.StatusServiceUnavailable, status)
-		require.Contains(t, body, `"ready":false`)
-		w.until("it is logged, asked or not", func() bool { return w.journal.has("redis can't be reached") })
-		require.Empty(t, w.sent())
-
-		w.redis.back()
-		w.until("it is logged", func() bool { return w.journal.has("redis is back") })
-		status, _ = w.get("/readyz")
-		require.Equal(t, http.StatusOK, status)
-		card.click("ann", "Deny "+attacker)
-		card.says("Deny "+attacker+" · ", "Anna Weber")
-		w.polls(3)
-		require.Len(t, w.entries("acme"), 1)
-		require.Len(t, w.cards("#waf"), 1)
-		require.Len(t, w.shown("#waf"), 2, "and nothing is posted twice")
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -70,11 +71,11 @@ func TestTheChannelIsAskedWhereNoOneCanBeMentioned(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		short := []string{"deny", "198.51.100.96/28", "for=24s", "attack=" + card.id(), "-y"}
-		asked := typed(t, w.shellOfAll(), short...)
+		asked := w.atShell(short...)
 		require.Equal(t, exitUsage, asked.code)
 		require.Contains(t, asked.err, "may hold longer than 24 s. for=5m is the shortest that is certain\n")
 		require.Contains(t, asked.err, "This is asked in spite of -y")
-		denied := typedAtTerminal(t, w.shellOfAll(), "y\n", short...)
+		denied := typedAtTerminal(t, w.shell("[]", record.Responder), "y\n", short...)
 		require.Equal(t, exitDone, denied.code, denied.err)
 		ask := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 24 s ends at ", "and the attack goes on")
 		require.Equal(t, card.ts, ask.ThreadTS)
@@ -145,11 +146,13 @@ func TestATimedModeOverARestart(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		w.types("rob", "mode Shop block for=3s")
-		w.confirms("rob", "Switch Shop to block for 3 s?")
+		w.confirms("rob", "Switch Shop to block for 3 s?", "incidents are registered only in monitoring")
 		w.ephemeral("rob", "Switch Shop to block for 3 s", "accepted")
 		w.stop()
 		w.start()
 		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
+		w.message("#waf", "Undo of: Switch Shop to block for 3 s", "wafbot")
+		w.until("audited", func() bool { return w.journal.has(`"via":"clock"`, `"outcome":"done"`) })
 
 		w.types("rob", "mode Shop block for=15s")
 		w.confirms("rob", "Switch Shop to block for 15 s?")
