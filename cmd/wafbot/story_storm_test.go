@@ -89,7 +89,7 @@ func TestFirstStartInAStorm(t *testing.T) {
 // The card of a storm is all that is left of it when Redis was emptied: what goes on is taken for the storm's, so that
 // no other card comes.
 func TestRedisEmptiedInAStorm(t *testing.T) {
-	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
+	runningOrNot(t, "down", asItIs, func(t *testing.T, w *world, running bool) {
 		w.scanned(40, 1)
 		storm := w.stormCard(40)
 		w.card("critical incident", "/worked/7")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -23,6 +24,7 @@ func (w *world) count(channel string, parts ...string) (n int) {
 }
 
 func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
+	full.Only(t) // it is half a minute until that is said
 	oneAccountFails(t, "reset", "the service can't be reached", "can't be reached")
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -33,8 +34,9 @@ func (w *world) emptyRedis(running bool) {
 	w.begins(begun + len(w.cfg.Accounts))
 }
 
-// runningOrNot plays a story in which Redis is emptied under a running bot, and again while the bot is down.
-func runningOrNot(t *testing.T, prepare func(*world), play func(t *testing.T, w *world, running bool)) {
+// runningOrNot plays a story in which Redis is emptied under a running bot, and again while the bot is down; in make
+// test only one of these ways, if one is named.
+func runningOrNot(t *testing.T, only string, prepare func(*world), play func(t *testing.T, w *world, running bool)) {
 	t.Helper()
 	t.Parallel()
 	lost := func(w *world) {
@@ -43,6 +45,9 @@ func runningOrNot(t *testing.T, prepare func(*world), play func(t *testing.T, w 
 	}
 	for name, running := range map[string]bool{"running": true, "down": false} {
 		t.Run(name, func(t *testing.T) {
+			if only != "" && name != only {
+				full.Only(t)
+			}
 			story(t, lost, func(t *testing.T, w *world) { play(t, w, running) })
 		})
 	}
@@ -71,7 +76,7 @@ func TestRedisEmptied(t *testing.T) {
 		require.NoError(w.t, err)
 		w.attack(over(on("/before", "198.51.100.201")))
 	}
-	runningOrNot(t, seeded, func(t *testing.T, w *world, running bool) {
+	runningOrNot(t, "", seeded, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())
 		w.attack(worked(on("/worked", "198.51.100.202")))
 		w.attack(over(on("/over", "198.51.100.203")))
@@ -203,7 +208,7 @@ func TestNoSummaryTwiceAfterRedisWasEmptied(t *testing.T) {
 
 // A change that no message holds when Redis is emptied is on the service's lists, with its id.
 func TestAMitigationThatNoMessageHolds(t *testing.T) {
-	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
+	runningOrNot(t, "down", asItIs, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.known()
@@ -256,7 +261,7 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 		w.cfg.Accounts[1].Channel = w.cfg.Accounts[0].Channel
 		w.cfg.Accounts[0].Routes = []config.Route{{Match: incidents(), Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {Match: config.Match{MinHits: 30}}, {Channel: "C0BOARD04"}}
 	}
-	runningOrNot(t, routed, func(t *testing.T, w *world, running bool) {
+	runningOrNot(t, "running", routed, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())
 		w.attack(worked(on("/worked", "198.51.100.201")))
 		w.attack(stuffing())
