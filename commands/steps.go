@@ -284,7 +284,7 @@ func (c *job) done(err error, steps []record.Step) error {
 // it took place. The client pauses and tries again, so that only from then on the time runs in which it may still show.
 func (cfg *Config) send(ctx context.Context, account string, steps []record.Step) error {
 	err := perform(ctx, cfg.Services[account], steps)
-	if e, ok := errors.AsType[*apiclient.Error](err); !ok || !e.OutcomeUnknown() {
+	if e, ok := errors.AsType[*apiclient.Error](err); !ok || !e.OutcomeUnknown {
 		return err
 	}
 	for i := range steps {

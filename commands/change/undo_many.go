@@ -93,9 +93,9 @@ func chosen(c *call.Call) ([]record.Change, error) {
 	case len(c.Line.Words) > 0:
 		return chosenByID(c)
 	case keys["attack"] == "" && keys["by"] == "":
-		return nil, c.Cmd.Misuse(text.Newf("Missing: `by=`, whose changes, or `attack=`"))
+		return nil, c.Cmd.Misuse("Missing: `by=`, whose changes, or `attack=`")
 	case keys["attack"] == "" && keys["since"] == "" && !c.Line.Has(FlagAll):
-		return nil, c.Cmd.Misuse(text.Newf("Missing: `since=`, how far back"))
+		return nil, c.Cmd.Misuse("Missing: `since=`, how far back")
 	}
 	asked, from := c.Now, time.Time{}
 	if !c.Asked.IsZero() {
@@ -124,7 +124,7 @@ func chosen(c *call.Call) ([]record.Change, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, refusal.Nothing("nothing like that is in force on ", c.Account.Name)
+		return nil, refusal.Nothing("nothing like that is in force on %v", c.Account.Name)
 	}
 	return chosen, nil
 }
@@ -190,7 +190,7 @@ func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Ch
 		people := text.Enumerate(who, len(who), func(a record.Actor) text.Text {
 			return text.Newf("%v (`%v`)", text.Field(a.Name), text.Field(a.ID))
 		})
-		return nil, refusal.Usage(refusal.Typed(by), " fits several people: ", people)
+		return nil, refusal.Usage("%v fits several people: %v", refusal.Typed(by), people)
 	}
 	return made, nil
 }
