@@ -29,7 +29,6 @@ var unguarded = map[string]string{
 	"bot/worker.go Work":                     "it waits for a turn, and carries out in delay.RunAgain",
 	"bot/worker.go carryOut":                 "it asks Redis to pass a turn on, no more",
 	"cmd/wafbot/demo.go Run":                 "the demo is one person's",
-	"cmd/wafbot/demo.go beside":              "the demo is one person's",
 	"cmd/wafbot/doctor/doctor.go sideBySide": "doctor is a command, which ends",
 	"cmd/wafbot/line_ask.go readLine":        "it reads a line of a terminal",
 	"cmd/wafbot/serve.go serve":              "what it starts is in delay.Again, or serves HTTP, or waits",
