@@ -30,7 +30,7 @@ var unguarded = map[string]string{
 	"bot/worker.go carryOut":                 "it asks Redis to pass a turn on, no more",
 	"cmd/wafbot/demo.go Run":                 "the demo is one person's",
 	"cmd/wafbot/doctor/doctor.go sideBySide": "doctor is a command, which ends",
-	"cmd/wafbot/line_ask.go readLine":        "it reads a line of a terminal",
+	"cmd/wafbot/line_print.go readLine":      "it reads a line of a terminal",
 	"cmd/wafbot/serve.go serve":              "what it starts is in delay.Again, or serves HTTP, or waits",
 	"cmd/wafbot/wiring_own.go own":           "the notifier's parts are each in delay.Run or delay.RunAgain",
 	"commands/paging/paging.go round":        "each page is in delay.Try",
