@@ -53,7 +53,7 @@ const slackPatience = 800 * time.Millisecond
 func (s *Server) state(ctx context.Context) (state metrics.State) {
 	state = s.State(ctx)
 	state.SlackUp = s.askSlack(ctx) == nil
-	if s.Slack.Links() {
+	if s.Slack.AppToken != "" {
 		state.SocketLinks = new(s.socket.State().Open)
 	}
 	_, state.Receiving = s.waysIn()
@@ -69,7 +69,7 @@ const overHTTP = 10 * time.Minute
 func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	ways = map[string]string{}
 	socket := s.socket.State()
-	if s.Slack.Links() {
+	if s.Slack.AppToken != "" {
 		ways["socket mode"] = "ok"
 		if socket.Trouble != "" {
 			ways["socket mode"] = fmt.Sprintf("ok, %d open; the last one: %s", socket.Open, socket.Trouble)
@@ -82,7 +82,7 @@ func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	switch {
 	case s.Secret == "":
 		return ways, socket.Open > 0
-	case s.Slack.Links() && !socket.Off && !lately:
+	case s.Slack.AppToken != "" && !socket.Off && !lately:
 		ways["http"] = "unused: the app has Socket Mode"
 		return ways, socket.Open > 0
 	}
