@@ -51,10 +51,10 @@ const slackPatience = 800 * time.Millisecond
 
 // state is what /metrics shows beside what was counted.
 func (s *Server) state(ctx context.Context) (state metrics.State) {
-	state = s.State(ctx)
+	state = s.Config.State(ctx)
 	state.SlackUp = s.askSlack(ctx) == nil
 	if s.Slack.AppToken != "" {
-		state.SocketLinks = new(s.socket.State().Open)
+		state.SocketLinks = new(s.Socket.State().Open)
 	}
 	_, state.Receiving = s.waysIn()
 	return state
@@ -68,7 +68,7 @@ const overHTTP = 10 * time.Minute
 // lately.
 func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	ways = map[string]string{}
-	socket := s.socket.State()
+	socket := s.Socket.State()
 	if s.Slack.AppToken != "" {
 		ways["socket mode"] = "ok"
 		if socket.Trouble != "" {
@@ -88,11 +88,6 @@ func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	}
 	ways["http"] = "ok"
 	return ways, true
-}
-
-// Trouble is why a Socket Mode link that should be open isn't; "": nothing is known.
-func (s *Server) Trouble() string {
-	return s.socket.State().Trouble
 }
 
 // askSlack asks whether Slack takes wafbot's token.

@@ -142,7 +142,7 @@ const healthTimeout = time.Second
 
 // Health is how polling goes in this process, else as the account's owner has saved it.
 func (a *app) Health(account string) (call.PollHealth, bool) {
-	h, link := a.tenants[account].poller.Health(), a.server.Trouble()
+	h, link := a.tenants[account].poller.Health(), a.server.Socket.State().Trouble
 	if h.Known() {
 		return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, TooLong: h.TooLong,
 			Link: link}, true
