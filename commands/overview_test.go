@@ -482,8 +482,8 @@ func TestWhatWasWrittenForPrograms(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	w := newWorld(t, func(c *commands.Config) {
-		c.Health = func(string) (call.PollHealth, bool) {
-			return call.PollHealth{LastGood: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Failing: "the token is refused", Capped: "over 50,000 attacks"}, true
+		c.Health = func(string) (record.PollHealth, bool) {
+			return record.PollHealth{LastGood: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Failing: "the token is refused", Capped: "over 50,000 attacks"}, true
 		}
 	})
 	w.attack(waf.AttackSpec{App: 4, Path: "/quiet", Type: "xss"})

@@ -127,9 +127,7 @@ func (c *job) acknowledgeByActing(ctx context.Context, ch record.Change) {
 	if ch.State != record.StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == record.ViaClock {
 		return
 	}
-	ctx, cancel := outlive(ctx)
-	defer cancel()
-	err := c.store(ctx, ch.AttackID, func() error {
+	c.store(ctx, "acknowledge by acting", ch.AttackID, func(ctx context.Context) error {
 		k := c.basis.Triage
 		if k.Owner != nil {
 			return nil
@@ -141,9 +139,6 @@ func (c *job) acknowledgeByActing(ctx context.Context, ch record.Change) {
 		}
 		return err
 	})
-	if err != nil {
-		c.Log.ErrorContext(ctx, "acknowledge by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)
-	}
 }
 
 // saveOutcome saves a finished change together with those that it undoes or prolongs and its audit entry, all in one

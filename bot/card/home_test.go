@@ -63,7 +63,7 @@ func quietly() report.Overview {
 	of := acme()
 	of.OngoingFor = 15 * time.Minute
 	p := policy.Policy{Policy: config.Policy{Changes: config.ChangesOn}}
-	return report.Overview{Account: "acme", Of: of, Policy: p, Now: now, Role: record.Responder, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
+	return report.Overview{Account: "acme", Of: of, Policy: p, Now: now, Role: record.Responder, Health: &record.PollHealth{LastGood: now.Add(-5 * time.Second)}}
 }
 
 func busily() report.Overview {
@@ -90,7 +90,7 @@ func waits() record.ApprovalRequest {
 func unreachably() report.Overview {
 	o := quietly()
 	o.Account, o.Fault = "globex", "not done: the service doesn't accept wafbot's token"
-	o.Health = &call.PollHealth{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
+	o.Health = &record.PollHealth{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
 	o.PermissionLoss = &record.PermissionLoss{Account: "globex", Since: now.Add(-10 * time.Minute), Lacks: []record.Permission{record.PermissionLists}}
 	return o
 }
