@@ -134,6 +134,9 @@ func (a *app) Notify(account string, events []record.Event) {
 	a.notifier.Notify(account, events)
 }
 
+// Saved passes on what a poll stored.
+func (a *app) Saved(account string, u record.PollUpdate) { a.notifier.Saved(account, u) }
+
 // Redraw passes on that cards are stale.
 func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 

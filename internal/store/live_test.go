@@ -103,6 +103,7 @@ type live struct {
 	notifier *notify.Notifier
 	slack    *workspace.Workspace
 	way      *slackWay
+	lines    bytes.Buffer // what is printed
 	polls    int
 	found    int // attacks
 }
@@ -160,7 +161,7 @@ func (l *live) own(account string, messagesPerSecond float64) {
 		Store:             l.store,
 		Accounts:          []notify.Account{{Account: &config.Account{Name: account, Channel: "C1"}}},
 		MessagesPerSecond: messagesPerSecond, Log: slog.New(slog.NewTextHandler(l.t.Output(), nil)),
-		Metrics: metrics.New(), Lines: io.Discard, Clocks: clock.New(),
+		Metrics: metrics.New(), Lines: &l.lines, Clocks: clock.New(),
 	})
 	var owners sync.WaitGroup
 	ctx, stop := context.WithCancel(l.t.Context())
@@ -181,7 +182,7 @@ func (l *live) poll(attacks int) {
 			one.VulnID = "812"
 		}
 		n := record.Event{
-			ID: fmt.Sprint("grew ", i, l.polls), Account: l.account, Kind: record.Grew, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: l.polls},
+			ID: fmt.Sprint("grew ", i, l.polls), Account: l.account, Kind: record.Grew, Channel: "C1", At: time.Now(), Subject: one.ID, Revision: l.polls, Detail: record.AttackFacts{},
 		}
 		if i >= l.found {
 			n.ID, n.Kind = record.CardDelivery(l.account, one.ID), record.NewAttack
@@ -191,7 +192,7 @@ func (l *live) poll(attacks int) {
 	}
 	l.found = max(l.found, attacks)
 	require.NoError(l.t, l.store.Attacks.Save(l.t.Context(), l.account, u))
-	l.notifier.Notify(l.account, u.Events)
+	l.notifier.Saved(l.account, u)
 }
 
 // claim is what is saved when a user clicks.
