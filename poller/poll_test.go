@@ -52,7 +52,7 @@ func TestFirstStart(t *testing.T) {
 		require.Equal(t, "C1", n.Channel)
 		require.False(t, n.Attack.Quiet)
 	}
-	require.Equal(t, events, a.store.notified)
+	require.Equal(t, copied(t, events), copied(t, a.store.notified))
 
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))

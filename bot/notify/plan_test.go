@@ -16,7 +16,6 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // The attack of the plans, where its card is, and the delivery ids of its card.
@@ -269,7 +268,7 @@ func TestPlansOfNotices(t *testing.T) {
 		{name: "the first start", kind: record.FirstStart, detail: record.FirstStartFacts{}, want: []string{"C1 urgent"}},
 		{name: "rebuilt", kind: record.StoreRebuilt, detail: record.RebuildFacts{}, want: []string{"C1 urgent"}},
 		{name: "unreachable", kind: record.APIUnreachable, detail: record.UnreachableFacts{}, want: []string{"redraw", "C1 urgent"}},
-		{name: "reachable by now", kind: record.APIUnreachable, detail: record.UnreachableFacts{}, facts: facts{health: poller.Health{LastGood: now.Add(1)}}, want: []string{"redraw"}},
+		{name: "reachable by now", kind: record.APIUnreachable, detail: record.UnreachableFacts{}, facts: facts{health: record.PollHealth{LastGood: now.Add(1)}}, want: []string{"redraw"}},
 		{name: "a gap", kind: record.MonitoringGap, detail: record.GapFacts{From: now.Add(-time.Hour), To: now}, want: []string{"redraw", "C1 urgent"}},
 		{name: "a pager", kind: record.PagerUnreachable, detail: record.PagerFault{Why: "away"}, want: []string{"C1 urgent"}, says: "away"},
 		{name: "records of others", kind: record.ForeignRecords, detail: record.ForeignFacts{Records: 9}, want: []string{"C1 urgent"}, says: "9"},
