@@ -51,6 +51,8 @@ type app struct {
 	left     atomic.Pointer[map[string][]record.Change] // what nothing ends, by account that isn't in the configuration; nil: it isn't known
 	metrics  *metrics.Metrics
 
+	misconfigured atomic.Bool // the configuration as it is now can't be used: the one before counts
+
 	redisSaid string // why Redis can't be used, as it was logged last
 }
 
