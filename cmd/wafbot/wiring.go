@@ -137,6 +137,9 @@ func (a *app) Notify(account string, events []record.Event) {
 	a.notifier.Notify(account, events)
 }
 
+// Saved passes on what a poll stored.
+func (a *app) Saved(account string, u record.PollUpdate) { a.notifier.Saved(account, u) }
+
 // Redraw passes on that cards are stale.
 func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 
@@ -145,7 +148,7 @@ const healthTimeout = time.Second
 
 // Health is how polling goes in this process, else as the account's owner has saved it.
 func (a *app) Health(account string) (record.PollHealth, bool) {
-	h, link := a.tenants[account].poller.Health(), a.server.Trouble()
+	h, link := a.tenants[account].poller.Health(), a.server.Socket.State().Trouble
 	if h.Link = link; h.Known() {
 		return h, true
 	}
