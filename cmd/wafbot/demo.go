@@ -43,9 +43,9 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 		return fmt.Errorf("listen for the bot: %w", err)
 	}
 	defer l.Close()
-	world, err := sandbox.New(sandbox.Config{Listen: onLoopback(d.Listen), Deliver: "http://" + l.Addr().String(), Speed: d.Speed, Seed: d.Seed})
+	world, err := openSandbox(sandbox.Config{Listen: d.Listen, Deliver: "http://" + l.Addr().String(), Speed: d.Speed, Seed: d.Seed}, log)
 	if err != nil {
-		return withFreePort(err)
+		return err
 	}
 	cfg, err := demoConfig(world)
 	if err != nil {
@@ -56,7 +56,6 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 	for i := range cfg.Accounts {
 		play(&cfg.Accounts[i], world, d.Speed)
 	}
-	warnOfOthers(log, d.Listen)
 	fmt.Fprintln(t.out, world.URL())
 	fmt.Fprintln(t.err, "Open that address. Everything is emulated and on this machine; nothing reaches a real Slack or a real service.")
 	return beside(ctx, world, func(ctx context.Context) error {
@@ -83,14 +82,6 @@ type sharedListener struct {
 // Close closes the listener for all replicas.
 func (l *sharedListener) Close() (err error) {
 	l.once.Do(func() { err = l.Listener.Close() })
-	return err
-}
-
-// withFreePort says what to do when it is the listening that failed.
-func withFreePort(err error) error {
-	if op := (*net.OpError)(nil); errors.As(err, &op) {
-		return fmt.Errorf("%w; --listen 127.0.0.1:0 picks a free port", err)
-	}
 	return err
 }
 

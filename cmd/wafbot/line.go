@@ -71,11 +71,18 @@ func runLine(ctx context.Context, t terminal) int {
 		}
 		line.Words = append(line.Words, o.targets.words...)
 	}
-	a, err := t.connect(ctx, &o)
+	cfg, err := config.Load(o.Given[optConfig], t.environ)
 	if err != nil {
-		return t.refuse(o, err)
+		return t.refuse(o, misused{err})
+	}
+	o.zone = cfg.Timezone
+	log := t.log(config.Log{Level: "error", Format: cfg.Log.Format})
+	a, err := build(cfg, botOptions{log: log, audit: &lineWriter{out: o.audit}, settle: t.settle})
+	if err != nil {
+		return t.refuse(o, misused{err})
 	}
 	defer a.Close()
+	_ = a.Replicas.Hear(ctx) // for its clock; where Redis is away, the line itself is refused
 	if a.runner.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}
@@ -124,21 +131,6 @@ func (a *app) forPeople(ctx context.Context, inv call.Invocation, err error) err
 	}
 	a.log.ErrorContext(record.WithRequest(ctx, inv.RequestID()), "carry out request", "err", err)
 	return errors.New(words.String())
-}
-
-// connect puts the bot together from the configuration, for one line.
-func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
-	cfg, err := config.Load(o.Given[optConfig], t.environ)
-	if err != nil {
-		return nil, misused{err}
-	}
-	o.zone = cfg.Timezone
-	a, err := build(cfg, botOptions{log: t.log(config.Log{Level: "error", Format: cfg.Log.Format}), audit: &lineWriter{out: o.audit}, settle: t.settle})
-	if err != nil {
-		return nil, misused{err}
-	}
-	_ = a.Replicas.Hear(ctx) // for its clock; where Redis is away, the line itself is refused
-	return a, nil
 }
 
 // targets are the words of a file, and the number of the line where each stands first.
@@ -229,34 +221,26 @@ func (t terminal) show(o lineOptions, res call.Result) int {
 }
 
 // outcomes name the refusals for programs.
-var outcomes = []struct {
-	kind error
-	name string
-	code int
-}{
-	{refusal.ErrUsage, "usage", exitUsage},
-	{refusal.ErrUnknown, "unknown", exitUsage},
-	{refusal.ErrDenied, "refused", exitFailed},
-	{refusal.ErrGuarded, "refused", exitFailed},
-	{refusal.ErrNothing, "nothing", exitFailed},
-	{refusal.ErrNeedsApproval, "needs_approval", exitFailed},
-	{refusal.ErrAway, "away", exitFailed},
-	{refusal.ErrService, "failed", exitFailed},
-	{refusal.ErrAsk, "asked", exitFailed},
+var outcomes = map[error]string{
+	refusal.ErrUsage: "usage", refusal.ErrUnknown: "unknown", refusal.ErrDenied: "refused", refusal.ErrGuarded: "refused",
+	refusal.ErrNothing: "nothing", refusal.ErrNeedsApproval: "needs_approval", refusal.ErrAway: "away",
+	refusal.ErrService: "failed", refusal.ErrAsk: "asked",
 }
 
 // refuse prints why something was not done.
 func (t terminal) refuse(o lineOptions, err error) int {
-	for _, known := range outcomes {
-		if refused, ok := errors.AsType[*refusal.Refusal](err); ok && errors.Is(err, known.kind) {
-			words := o.targets.place(refused.Text) + refused.Text.In(o.zone)
-			if refused.Next != nil {
-				words += "\n" + refused.Next.In(o.zone)
-			}
-			return t.answer(o, known.name, words, known.code)
-		}
-	}
+	refused, ok := errors.AsType[*refusal.Refusal](err)
 	switch {
+	case ok:
+		words := o.targets.place(refused.Text) + refused.Text.In(o.zone)
+		if refused.Next != nil {
+			words += "\n" + refused.Next.In(o.zone)
+		}
+		code := exitFailed
+		if refused.Kind == refusal.ErrUsage || refused.Kind == refusal.ErrUnknown {
+			code = exitUsage
+		}
+		return t.answer(o, outcomes[refused.Kind], words, code)
 	case !o.Has(optJSON):
 		o.audit.Reset()
 		return t.fail(err)

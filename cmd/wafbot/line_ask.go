@@ -13,15 +13,15 @@ import (
 // terminal it refuses.
 func (t terminal) confirm(ctx context.Context, o lineOptions, question error, always bool) (code int, yes bool) {
 	words, _ := call.ForPeople(call.Invocation{}, question)
-	if asked := words.In(o.zone); t.asks {
-		fmt.Fprintf(t.err, "%s\nDo it? [y/N] ", asked)
-	} else if always {
-		return t.answer(o, "asked", asked+"\nThis is asked in spite of -y, and there is no terminal to ask. Nothing was done",
-			exitUsage), false
-	} else {
-		return t.answer(o, "asked", asked+"\nThere is no terminal to ask: add -y if that is what you want. Nothing was done",
-			exitUsage), false
+	asked := words.In(o.zone)
+	if !t.asks {
+		why := "There is no terminal to ask: add -y if that is what you want"
+		if always {
+			why = "This is asked in spite of -y, and there is no terminal to ask"
+		}
+		return t.answer(o, "asked", asked+"\n"+why+". Nothing was done", exitUsage), false
 	}
+	fmt.Fprintf(t.err, "%s\nDo it? [y/N] ", asked)
 	switch strings.ToLower(t.readLine(ctx)) {
 	case "y", "yes":
 		return exitDone, true

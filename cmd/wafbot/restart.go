@@ -101,9 +101,6 @@ func (r *restarts) ready(ctx context.Context, a *app) bool {
 	}
 }
 
-// errTurn says that another replica restarts.
-var errTurn = errors.New("another replica restarts")
-
 // try checks the configuration as a start does, takes this replica's turn, and keeps the listening socket for the next
 // start. It fails with misused where the configuration can't be used; other errors pass.
 func (r *restarts) try(ctx context.Context, a *app) error {
@@ -130,11 +127,11 @@ func (r *restarts) try(ctx context.Context, a *app) error {
 	}
 	token := rand.Text()
 	may, err := a.Replicas.BeginRestart(ctx, token)
-	switch {
-	case err != nil:
+	if err == nil && !may {
+		err = errors.New("another replica restarts")
+	}
+	if err != nil {
 		return err
-	case !may:
-		return errTurn
 	}
 	r.next = handover{listenAt: a.cfg.Listen, lock: token}
 	r.next.socket, err = keepOpen(r.listener)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -49,14 +50,7 @@ func (a *app) watchAccounts(ctx context.Context) {
 
 // every does something now and then, until the context ends.
 func every(ctx context.Context, pause time.Duration, do func()) {
-	for ticks := time.NewTicker(pause); ; {
-		do()
-		select {
-		case <-ctx.Done():
-			ticks.Stop()
-			return
-		case <-ticks.C:
-		}
+	for do(); delay.Sleep(ctx, pause) == nil; do() {
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // AttackLines are what an attack is, from where and since when.
 func AttackLines(c *call.Call, k record.KnownAttack) (lines text.Lines) {
 	if k.Incident() {
-		lines.Add(worked(k.Attack), ". ", text.Code("vulns "+text.Field(k.VulnID)), " shows it with its incidents")
+		lines.Addf("%v. `vulns %v` shows it with its incidents", worked(k.Attack), text.Field(k.VulnID))
 	}
 	lines = append(lines, sourcesLine(k.Attack, func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }))
 	lines.Addf("First hit %v, %v, %v, %v", words.Ago(k.First, c.Now), words.Figure(k.Payloads, "payload"),
@@ -28,8 +28,8 @@ func Details(s call.Situation) (lines text.Lines) {
 		return text.Lines{text.New("Which buttons would help is unknown: the service doesn't answer")}
 	}
 	if s.Attack.App.Known {
-		lines.Add("Mode by rules: ", words.ModeName(text.Field(words.ModeByRules(s.Rules, int(s.Attack.App.N)))),
-			" (a node's own setting can override it)")
+		lines.Addf("Mode by rules: %v (a node's own setting can override it)",
+			words.ModeName(text.Field(words.ModeByRules(s.Rules, int(s.Attack.App.N)))))
 	}
 	for _, why := range advice.Advise(s).Notes {
 		lines.Add("Not offered: ", why)

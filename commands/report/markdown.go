@@ -128,7 +128,7 @@ func (d *document) inPlace() {
 		line := text.Lead(ch.Does, ", by ", text.Field(ch.Actor.Name))
 		switch {
 		case ch.Overdue(d.At):
-			line.Add(", though it should have ended ", ch.Until, ": wafbot tries each minute")
+			line.Addf(", though it should have ended %v: wafbot tries each minute", ch.Until)
 		case ch.Until.IsZero():
 			line.Add(", without an end")
 		case ch.MustBeEnded():
@@ -177,7 +177,7 @@ func (d *document) whoDidWhat() {
 					verbs = append(verbs, verb)
 				}
 			}
-			did.Add(len(ended), " ", ended[0].Outcome, " (", strings.Join(verbs, ", "), ")")
+			did.Addf("%v %v (%v)", len(ended), ended[0].Outcome, strings.Join(verbs, ", "))
 		}
 		d.Item(text.New(text.Field(of[0].Actor.Name), ": ", text.Join(did, ", ")))
 	}
@@ -200,8 +200,8 @@ func (h History) notKnown() text.Lines {
 	}, h.Unknown...)
 	switch e := h.Evidence; {
 	case h.away != nil:
-		all.Add("What else wafbot saw and did, or a part of it: ", refusal.Store(h.away),
-			". What was done is also on wafbot's standard output")
+		all.Addf("What else wafbot saw and did, or a part of it: %v. What was done is also on wafbot's standard output",
+			refusal.Store(h.away))
 	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Triage.Owner == nil:
 		all.Add("How it looked at first: wafbot posted no card of it, and keeps that only of attacks with a card")
 	case e == nil:
@@ -210,8 +210,8 @@ func (h History) notKnown() text.Lines {
 		all.Add("How it looked at first: wafbot's store was emptied since, or an earlier version did not keep it")
 	}
 	if n := len(h.Outages); n > 0 {
-		all.Add("What happened while it was not watched: ", n, " ", text.Plural(int64(n), "outage"),
-			", with their times above")
+		all.Addf("What happened while it was not watched: %v %v, with their times above", n,
+			text.Plural(int64(n), "outage"))
 	}
 	return all
 }

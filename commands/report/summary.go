@@ -186,7 +186,7 @@ func (s Summary) unseen() call.Part {
 		}
 		p.Title = text.Newf("*What happened: *%v, %v", incidents, text.Count(s.Attacks, "other attack"))
 		if !s.NoStore { // else it is unknown what people did
-			p.Title.Add("; ", text.Number(s.BlockedAnyway), " of these blocked by the WAF alone")
+			p.Title.Addf("; %v of these blocked by the WAF alone", text.Number(s.BlockedAnyway))
 		}
 	}
 	var lines text.Lines
@@ -233,7 +233,7 @@ func (s Summary) notes() call.Part {
 		n := same[0]
 		about := text.Newf("`%v`", n.Attack)
 		if others := len(same) - 1; others > 0 {
-			about.Add(" and ", others, " more")
+			about.Addf(" and %v more", others)
 		}
 		lines.Add(about, " ", words.Note(n.Note))
 	}
