@@ -58,16 +58,21 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 	}
 	fmt.Fprintln(t.out, world.URL())
 	fmt.Fprintln(t.err, "Open that address. Everything is emulated and on this machine; nothing reaches a real Slack or a real service.")
-	return beside(ctx, world, func(ctx context.Context) error {
-		g, ctx := errgroup.WithContext(ctx)
-		shared := &sharedListener{Listener: l}
-		for range d.Replicas {
-			g.Go(func() error {
-				return serve(ctx, cfg, shared, botOptions{log: log, audit: &lineWriter{out: io.Discard}, speed: d.Speed})
-			}) // /waf audit shows it
-		}
-		return g.Wait()
-	})
+	outlive, end := context.WithCancel(context.WithoutCancel(ctx))
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return world.Run(outlive) })
+	var bots sync.WaitGroup
+	shared := &sharedListener{Listener: l}
+	bots.Add(d.Replicas)
+	for range d.Replicas {
+		g.Go(func() error {
+			defer bots.Done()
+			return serve(ctx, cfg, shared, botOptions{log: log, audit: &lineWriter{out: io.Discard}, speed: d.Speed})
+		}) // /waf audit shows it
+	}
+	bots.Wait()
+	end() // last: a stopping bot still needs its Redis
+	return g.Wait()
 }
 
 // maxReplicas is far more than a demonstration needs.
@@ -85,28 +90,13 @@ func (l *sharedListener) Close() (err error) {
 	return err
 }
 
-// beside runs the world for as long as the bot runs. The world ends last: a stopping bot still needs its Redis.
-func beside(ctx context.Context, world *sandbox.World, bot func(context.Context) error) error {
-	outlive, end := context.WithCancel(context.WithoutCancel(ctx))
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return world.Run(outlive) })
-	g.Go(func() error {
-		defer end()
-		return bot(ctx)
-	})
-	return g.Wait()
-}
-
 // demoPoll is short: a card shows within a second.
 const demoPoll = time.Second
 
 // demoConfig is what the world's environment says, with all its accounts and the names of their applications.
 func demoConfig(world *sandbox.World) (*config.Config, error) {
-	cfg, err := config.Load("", world.Env())
+	cfg, err := loadToServe("", world.Env())
 	if err != nil {
-		return nil, err
-	}
-	if err := cfg.CheckServe(); err != nil {
 		return nil, err
 	}
 	template := cfg.Accounts[0]

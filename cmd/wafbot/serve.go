@@ -175,8 +175,7 @@ func newPhases(ctx context.Context) *phases {
 // begin stops new work at once, and drops what is in hand after the limit.
 func (p *phases) begin(limit time.Duration) {
 	p.stop()
-	drop := time.AfterFunc(limit, p.drop)
-	context.AfterFunc(p.living, func() { drop.Stop() })
+	time.AfterFunc(limit, p.drop)
 }
 
 // unlessStopped is the error, or nil if it is due to a stop.

@@ -60,7 +60,7 @@ func (a *app) names() []string { return slices.Sorted(maps.Keys(a.tenants)) }
 // configuration says how the configuration stands, for /readyz.
 func (a *app) configuration() bot.Configuration {
 	c := bot.Configuration{Removed: map[string]string{}}
-	if a.restarts != nil && a.restarts.failed.Load() {
+	if a.misconfigured.Load() {
 		c.Failed = "the file as it is now can't be used: the one before counts. The log has why"
 	}
 	for name, open := range a.leftOver() {
