@@ -177,7 +177,7 @@ func (r *restarts) over(ctx context.Context, a *app) {
 	if r == nil || r.handed == nil {
 		return
 	}
-	for a.cfg.Slack.AppToken != "" && !a.server.Linked() {
+	for a.cfg.Slack.AppToken != "" && a.server.Socket.State().Open == 0 {
 		_ = a.Replicas.KeepRestart(ctx, r.handed.lock) // else the next time
 		if delay.Sleep(ctx, linkedEvery) != nil {
 			return
