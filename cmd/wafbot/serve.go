@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -24,7 +25,8 @@ type serveCmd struct {
 // Run serves until the context ends.
 func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
 	load := func() (*config.Config, error) { return loadToServe(s.Config, t.environ) }
-	again := &restarts{hangup: t.hangups(), load: load, handed: t.handed}
+	signal.Notify(t.hangup, syscall.SIGHUP)
+	again := &restarts{hangup: t.hangup, load: load, handed: t.handed}
 	cfg, err := again.load()
 	if err != nil {
 		return err
@@ -81,18 +83,26 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	if err := a.hear(ctx); err != nil {
 		return err
 	}
-	p := newPhases(ctx)
+	// In the order in which they end: after more nothing new begins, after held what is in hand is dropped, after living
+	// the replica is gone.
+	living, leave := context.WithCancel(context.WithoutCancel(ctx))
+	held, drop := context.WithCancel(living)
+	more, stop := context.WithCancel(held)
+	finish := func(limit time.Duration) { // what is in hand, and nothing new
+		stop()
+		time.AfterFunc(limit, drop)
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	received, shared := make(chan struct{}), make(chan struct{})
 	answers := stopAnswers
 	g.Go(func() error {
 		defer close(received)
-		defer p.begin(stopWork)
+		defer finish(stopWork)
 		receiving, ctx := errgroup.WithContext(ctx)
 		// Links are closed last: without one Slack has nowhere to deliver.
-		linked, leave := context.WithCancel(context.WithoutCancel(ctx))
+		linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
 		receiving.Go(func() error {
-			defer leave()
+			defer unlink()
 			return a.server.Serve(ctx, l)
 		})
 		receiving.Go(func() error { return a.receive(linked) })
@@ -101,31 +111,32 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 			return nil
 		})
 		err := receiving.Wait()
-		drain(ctx, a.server, answers)
+		a.drain(ctx, answers)
 		return err
 	})
 	g.Go(func() error {
 		if !a.restarts.due(ctx, a) {
 			return nil
 		}
-		p.begin(restartWork) // while deliveries are still stored: the next start carries them out
-		drain(ctx, a.server, restartWork)
+		finish(restartWork) // while deliveries are still stored: the next start carries them out
+		a.drain(ctx, restartWork)
 		<-shared
 		answers = restartAnswers
 		return errRestart
 	})
-	a.again(g, p.living, "counts", a.runner.Run)
-	a.watch(g, ctx, "scopes", a.slack.LogMissingScopes)
-	a.watch(g, ctx, "the app", a.slack.FindApp)
-	a.watch(g, ctx, "clocks", a.watchClocks)
-	a.watch(g, ctx, "accounts", a.watchAccounts)
-	a.again(g, p.living, "beats", func(ctx context.Context) error {
+	a.again(g, living, "counts", a.runner.Run)
+	for what, watch := range map[string]func(context.Context){
+		"scopes": a.slack.LogMissingScopes, "the app": a.slack.FindApp, "clocks": a.watchClocks, "accounts": a.watchAccounts,
+	} {
+		a.again(g, ctx, what, func(ctx context.Context) error { watch(ctx); return nil })
+	}
+	a.again(g, living, "beats", func(ctx context.Context) error {
 		return a.explain(ctx, a.Replicas.Beat(ctx))
 	})
 	var sharing errgroup.Group
-	a.again(&sharing, p.more, "requests", func(more context.Context) error { return a.server.Work(p.held, more) })
-	a.again(&sharing, p.more, "shares", func(more context.Context) error {
-		return a.Replicas.Share(p.held, more, a.names(), a.own)
+	a.again(&sharing, more, "requests", func(more context.Context) error { return a.server.Work(held, more) })
+	a.again(&sharing, more, "shares", func(more context.Context) error {
+		return a.Replicas.Share(held, more, a.names(), a.own)
 	})
 	g.Go(func() error {
 		defer close(shared)
@@ -134,7 +145,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	g.Go(func() error {
 		<-shared
 		<-received
-		p.leave()
+		leave()
 		return nil
 	})
 	return g.Wait()
@@ -147,38 +158,11 @@ func (a *app) again(g *errgroup.Group, ctx context.Context, what string, do func
 	})
 }
 
-// watch is again for what doesn't fail.
-func (a *app) watch(g *errgroup.Group, ctx context.Context, what string, do func(context.Context)) {
-	a.again(g, ctx, what, func(ctx context.Context) error { do(ctx); return nil })
-}
-
 // drain waits for answers that are still being looked up, for at most as long as the limit.
-func drain(ctx context.Context, from *bot.Server, limit time.Duration) {
+func (a *app) drain(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	from.Drain(ctx)
-}
-
-// phases are the contexts of a stop, in the order in which they end. After more nothing new begins, after held what is
-// in hand is dropped, after living the replica is gone.
-type phases struct {
-	more, held, living context.Context
-	stop, drop, leave  context.CancelFunc
-}
-
-func newPhases(ctx context.Context) *phases {
-	p := &phases{}
-	p.living, p.leave = context.WithCancel(context.WithoutCancel(ctx))
-	p.held, p.drop = context.WithCancel(p.living)
-	p.more, p.stop = context.WithCancel(p.held)
-	return p
-}
-
-// begin stops new work at once, and drops what is in hand after the limit.
-func (p *phases) begin(limit time.Duration) {
-	p.stop()
-	drop := time.AfterFunc(limit, p.drop)
-	context.AfterFunc(p.living, func() { drop.Stop() })
+	a.server.Drain(ctx)
 }
 
 // unlessStopped is the error, or nil if it is due to a stop.
