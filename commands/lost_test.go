@@ -204,8 +204,7 @@ func TestAnEqualRuleOfAnotherAuthor(t *testing.T) {
 			return false
 		}
 	})
-	res, err := w.try(ann, "contain attack="+id)
-	require.NoError(t, err)
+	res := w.reads(ann, "contain attack="+id)
 	rules := w.rules("vpatch")
 	require.Len(t, rules, 2)
 	require.Equal(t, rules[1].ID, res.Changes[1].Steps[0].ID)

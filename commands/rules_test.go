@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,9 +168,7 @@ func TestDeleteRuleOfAMode(t *testing.T) {
 
 func TestDeleteRuleInDryRun(t *testing.T) {
 	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
-	inv := w.asks(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID))
-	inv.Anyway = true
-	res, err := w.do(inv)
+	res, err := w.all(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID))
 	require.NoError(t, err)
 	require.Equal(t, "dry_run", res.Outcome)
 	require.Contains(t, textOf(res), "delete rule")
@@ -193,13 +192,8 @@ func TestDeleteRuleWhoseAnswerIsLost(t *testing.T) {
 func (w *world) theRule(kind string) apiclient.Rule {
 	w.t.Helper()
 	w.service.CatchUp()
-	var found []apiclient.Rule
-	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), 0) {
-		require.NoError(w.t, err)
-		if r.Type == kind {
-			found = append(found, r)
-		}
-	}
+	_, all := w.mirrored()
+	found := slices.DeleteFunc(all, func(r apiclient.Rule) bool { return r.Type != kind })
 	require.Len(w.t, found, 1)
 	return found[0]
 }
@@ -207,8 +201,7 @@ func (w *world) theRule(kind string) apiclient.Rule {
 func TestIndicator(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	res, err := w.try(ann, `indicator user-agent "sqlmap/1[.][0-9]" host=Shop.example.com path=/login attack=`+id+` reason="same tool"`)
-	require.NoError(t, err)
+	res := w.reads(ann, `indicator user-agent "sqlmap/1[.][0-9]" host=Shop.example.com path=/login attack=`+id+` reason="same tool"`)
 	ch := res.Changes[0]
 	require.Equal(t, `Take for a scanner requests for shop.example.com/login whose USER-AGENT matches sqlmap/1[.][0-9] for 4 h`, ch.Does)
 	require.Equal(t, `indicator USER-AGENT sqlmap/1[.][0-9] attack=`+id+` for=4h host=shop.example.com path=/login type=scanner reason="same tool"`, ch.Line.String())
@@ -311,8 +304,7 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 	}
 	w.waits(ann, "indicator User-Agent evil", "it holds for every host")
 	w.waits(ann, "indicator User-Agent evil path=/x/*", "it holds for every host", "requests for every path without an extension one level below /x/ on every host whose USER-AGENT matches evil")
-	res, err := w.try(ann, "indicator User-Agent evil host=a.example.com path=/x/*")
-	require.NoError(t, err)
+	res := w.reads(ann, "indicator User-Agent evil host=a.example.com path=/x/*")
 	require.Contains(t, textOf(res), "Paths with an extension, as a.php, are not covered: /x/*.* covers them, too")
 	w.waits(ann, "indicator User-Agent evil host=a.example.com for=forever", "never end")
 	w = newWorld(t, withoutApproval(config.ApproveRulesEverywhere))

@@ -196,6 +196,13 @@ func withoutApproval(what ...string) func(*commands.Config) {
 	}
 }
 
+// secondAccount adds an account that is as the first one, at the same service.
+func secondAccount(c *commands.Config) {
+	globex := *c.Accounts[0]
+	globex.Name = "globex"
+	c.Accounts, c.Services["globex"] = append(c.Accounts, &globex), c.Services["acme"]
+}
+
 func sources(all ...config.Source) func(*commands.Config) {
 	return func(c *commands.Config) { c.Sources = func(string) []config.Source { return all } }
 }
@@ -514,9 +521,7 @@ func (w *world) anyway(who record.Actor, line string) record.Change {
 // insists does it whatever warns of it.
 func (w *world) insists(who record.Actor, line string) record.Change {
 	w.t.Helper()
-	inv := w.asks(who, line)
-	inv.Anyway = true
-	res, err := w.do(inv)
+	res, err := w.all(who, line)
 	require.NoError(w.t, err)
 	require.Len(w.t, res.Changes, 1)
 	return res.Changes[0]
@@ -553,9 +558,7 @@ func (w *world) asksInSpiteOfYes(who record.Actor, line string) {
 func (w *world) waits(who record.Actor, line string, words ...string) record.ApprovalRequest {
 	w.t.Helper()
 	before := w.changesSent()
-	inv := w.asks(who, line)
-	inv.Anyway = true
-	res, err := w.do(inv)
+	res, err := w.all(who, line)
 	require.NoError(w.t, err, line)
 	require.Equal(w.t, "waiting", res.Outcome, textOf(res))
 	for _, word := range append(words, "Waiting for approval") {
@@ -586,7 +589,7 @@ func (w *world) nothing(who record.Actor, line string, words ...string) {
 	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
 }
 
-// reads expects an answer.
+// reads expects an answer, whatever the line does.
 func (w *world) reads(who record.Actor, line string) call.Result {
 	w.t.Helper()
 	res, err := w.try(who, line)
