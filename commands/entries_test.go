@@ -502,17 +502,3 @@ func TestKindsOfOthers(t *testing.T) {
 	w.does(root, "undo "+ch.ID)
 	require.Equal(t, []string{"DE,FR [0] forever"}, w.entries("black"))
 }
-
-func TestKindsThatAreNone(t *testing.T) {
-	w := newWorld(t, withoutApproval(config.ApproveBroad))
-	for target, words := range map[string]string{
-		"country:FRA": "Invalid country", "country:": "Invalid country", "proxy:nord": "One of VPN, SES, PUB, WEB, TOR", "datacenter:mars": "Invalid datacenter",
-		"city:Paris": "Invalid IP address or range", "203.0.113.7/33": "Invalid IP address or range", "203.0.113.7/24": "Perhaps 203.0.113.0/24",
-	} {
-		w.refuses(ann, "deny "+target, refusal.ErrUsage, words)
-	}
-	for _, target := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/16"} {
-		w := newWorld(t)
-		w.waits(ann, "deny "+target)
-	}
-}

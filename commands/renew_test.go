@@ -506,22 +506,6 @@ func TestExtendInDryRun(t *testing.T) {
 	require.Equal(t, "dry_run", w.lastAudit().Outcome)
 }
 
-// Whatever becomes of the answer, it is prolonged once, and its undo takes it back.
-func TestAnExtensionWhoseAnswerIsLost(t *testing.T) {
-	for _, kind := range []string{"500_applied", "reset_applied", "cut", "status:500", "reset", "html"} {
-		for _, times := range []int{1, 2} {
-			w := newWorld(t)
-			denied := w.does(ann, "deny 203.0.113.7 for=4h")
-			w.fault("POST /v4/ip_rules", kind, times)
-			w.does(ann, "extend "+denied.ID+" for=4h")
-			require.Equal(t, []string{"203.0.113.7"}, w.denied(), kind)
-			require.Equal(t, denied.Until.Add(4*time.Hour).Unix(), w.listed("black")[0].ExpiredAt, kind)
-			w.does(ann, "undo "+denied.ID)
-			require.Empty(t, w.entries("black"), kind)
-		}
-	}
-}
-
 // A process dies at any point: who gets the delivery again, or types the same, prolongs it once; an undo takes it back
 // in any case.
 func TestACrashWhileExtending(t *testing.T) {

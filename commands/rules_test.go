@@ -175,19 +175,6 @@ func TestDeleteRuleInDryRun(t *testing.T) {
 	require.Zero(t, w.changesSent())
 }
 
-func TestDeleteRuleWhoseAnswerIsLost(t *testing.T) {
-	for _, kind := range []string{"500_applied", "reset_applied", "cut", "status:500"} {
-		w := newWorld(t)
-		ch := w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q")
-		w.fault("POST /v1/objects/hint/delete", kind, 2)
-		gone := w.does(root, "delete-rule "+itoa(ch.Steps[0].ID))
-		require.Empty(t, w.rules("vpatch"), kind)
-		w.fault("POST /v1/objects/hint/create", kind, 1)
-		w.does(root, "undo "+gone.ID)
-		require.Len(t, w.rules("vpatch"), 1, kind)
-	}
-}
-
 // theRule is the one rule of a type as the service lists it.
 func (w *world) theRule(kind string) apiclient.Rule {
 	w.t.Helper()
@@ -325,15 +312,6 @@ func TestAnIndicatorStopsWhatMatches(t *testing.T) {
 		runDue(t, w, time.Hour)
 		require.Empty(t, w.rules("regex"), "it has ended")
 	})
-}
-
-func TestAnIndicatorWhoseAnswerIsLost(t *testing.T) {
-	for _, kind := range []string{"500_applied", "reset_applied", "cut", "status:500"} {
-		w := newWorld(t)
-		w.fault("POST /v1/objects/hint/create", kind, 1)
-		ch := w.does(ann, "indicator User-Agent evil host=shop.example.com")
-		require.Equal(t, w.theRule("regex").ID, ch.Steps[0].ID, kind)
-	}
 }
 
 func TestBlockPath(t *testing.T) {

@@ -84,12 +84,18 @@ var beside sync.Map
 // newWorld is a world of a test that runs beside others.
 func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
 	t.Helper()
+	return worldBefore(t, func(service http.Handler) http.Handler { return service }, change...)
+}
+
+// worldBefore is a world whose requests meet something before the service.
+func worldBefore(t *testing.T, meet func(service http.Handler) http.Handler, change ...func(*commands.Config)) *world {
+	t.Helper()
 	if _, already := beside.LoadOrStore(t, true); !already {
 		t.Parallel()
 	}
 	w := &world{t: t, now: time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)}
 	w.build(func(h http.Handler) (string, *http.Client) {
-		server := httptest.NewServer(h)
+		server := httptest.NewServer(meet(h))
 		t.Cleanup(server.Close)
 		return server.URL, server.Client()
 	}, change)
