@@ -23,8 +23,8 @@ func Course(s call.Situation, course []record.HitPoint) Message {
 	}
 	line.Addf(": %v from %v, %v",
 		words.Figure(attack.Hits, "hit"), words.Figure(attack.SourceCount, "source"), words.StatusName(attack))
-	if known, ok := newTimeline(course, attack.Last); ok {
-		peak, at := known.peak() // as on the card
+	if _, ok := courseEnd(course, attack.Last); ok {
+		peak, at := peak(course) // as on the card
 		line.Addf("; peak about %v a minute at %v", about(peak), at)
 	}
 	return Lines(append(text.Lines{line}, whatWasDone(s)...), nil)
