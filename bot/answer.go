@@ -22,7 +22,7 @@ import (
 const maxDraws = 8
 
 // say is an answer of one line.
-func say(parts ...any) card.Message { return card.Lines(text.Lines{text.New(parts...)}, nil) }
+func say(parts ...any) card.Message { return card.Lines(text.Lines{text.New(parts...)}) }
 
 // resultMessage is the answer to a request.
 func (a *requests) resultMessage(req request, res call.Result, err error) card.Message {
