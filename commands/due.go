@@ -149,7 +149,8 @@ func (d *dueChecker) saveDue(ctx context.Context, at func(stored []record.Change
 		for _, l := range all {
 			events = append(events, c.dueEvents(l)...)
 		}
-		return c.draft.SaveDue(ctx, events, all...)
+		_, err := c.draft.Save(ctx, record.Saves{Due: all, Events: events})
+		return err
 	})
 	if err == nil {
 		d.Notifier.Notify(d.account, events)
@@ -313,7 +314,7 @@ func (d *dueChecker) withinPolicy(ch record.Change) record.Change {
 
 // inPermissionNotice reports whether the notice of lost permission names the change among what is due.
 func (d *dueChecker) inPermissionNotice(ctx context.Context, ch record.Change) bool {
-	t, err := d.Store.Permissions.PermissionLoss(ctx, ch.Account)
+	t, err := d.Store.Ledger.PermissionLoss(ctx, ch.Account)
 	return err == nil && t.GoesOn() && slices.ContainsFunc(change.NeededPermissions(ch.Steps), t.LacksPermission)
 }
 
@@ -338,7 +339,7 @@ func (d *dueChecker) notRenewed(ch record.Change, err error, now time.Time) reco
 // checkRequests settles the account's requests that are due: their askers may override, nobody answered, or what was
 // decided must have been carried out by now.
 func (d *dueChecker) checkRequests(ctx context.Context) {
-	all, err := d.Store.Approvals.Requests(ctx, d.account)
+	all, err := d.Store.Ledger.Requests(ctx, d.account)
 	now := d.now(d.account)
 	due := func(q record.ApprovalRequest) bool {
 		return !approval.DueAt(q).IsZero() && !now.Before(approval.DueAt(q))

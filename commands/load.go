@@ -259,16 +259,20 @@ func (r *reading) fromStore(n call.Needs) {
 	read(r, "triage of all attacks", &f.Triages, n.Triages, s.Triage.AllTriage)
 	read(r, "mutes", &f.Mutes.Fact, n.Mutes, s.Triage.Mutes)
 	read(r, "account context", &f.Context, n.Context, s.Triage.AccountContext)
-	read(r, "approval requests", &f.Approvals.Fact, n.Approvals, s.Approvals.Requests)
+	read(r, "approval requests", &f.Approvals.Fact, n.Approvals, s.Ledger.Requests)
 	read(r, "storms", &f.Storms.Fact, n.Storms, s.Attacks.Storms)
 	read(r, "attacks in storms", &f.InStorms, n.InStorms, r.inStorms)
 	read(r, "grouped attacks", &f.Grouped, n.Grouped, with(n.Grouped, r.grouped))
 	read(r, "outages", &f.Outages.Fact, n.Outages, with(n.Outages, s.Attacks.Outages))
 	read(r, "audit log", &f.Audit.Fact, n.Audit, with(n.Audit, s.Audit.Entries))
-	read(r, "permission loss", &f.PermissionLoss, n.PermissionLoss, s.Permissions.PermissionLoss)
-	read(r, "drill", &f.Drill, n.Drill, s.Drills.Drill)
+	read(r, "permission loss", &f.PermissionLoss, n.PermissionLoss, s.Ledger.PermissionLoss)
+	read(r, "drill", &f.Drill, n.Drill, s.Triage.Drill)
 	read(r, "replicas", &f.Replicas, n.Replicas,
-		func(ctx context.Context, _ string) (int, error) { return s.Drills.Serving(ctx) })
+		func(ctx context.Context, _ string) (int, error) {
+			err := s.Replicas.Hear(ctx)
+			n, _ := s.Replicas.Living()
+			return n, err
+		})
 }
 
 // ofAttack reads what is stored of one attack.
@@ -302,7 +306,7 @@ func (r *reading) fromHere(n call.Needs) {
 
 // changes are the account's, which aren't known as long as what Redis lost isn't rebuilt.
 func (r *reading) changes(ctx context.Context, account string) ([]record.Change, error) {
-	epoch, err := r.Store.Epochs.Epoch(ctx, account)
+	epoch, err := r.Store.Ledger.Epoch(ctx, account)
 	if err == nil && epoch == "" && r.Rebuilds(account) {
 		err = store.ErrEmptied
 	}

@@ -77,7 +77,7 @@ func savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.Perm
 		}
 		t.Revision++
 		event := c.ofRequest(permissionEvent(t, c.Account.Channel))[0]
-		if err := c.draft.SavePermissionLoss(ctx, t, event); err != nil {
+		if _, err := c.draft.Save(ctx, record.Saves{Loss: &t, Events: []record.Event{event}}); err != nil {
 			return err
 		}
 		c.basis.Loss = t
@@ -135,7 +135,11 @@ func noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error)
 	}
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	if err := c.store(ctx, "", func() error { return c.draft.SaveLocked(ctx, at) }); err != nil {
+	err := c.store(ctx, "", func() error {
+		_, err := c.draft.Save(ctx, record.Saves{Locked: &at})
+		return err
+	})
+	if err != nil {
 		c.Log.WarnContext(ctx, "write down whether rules are locked", "account", ch.Account, "err", err)
 	}
 }

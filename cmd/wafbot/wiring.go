@@ -93,7 +93,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		}}
 	s := cfg.Slack
 	a.slack = slackconn.Connect(slackconn.Config{
-		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.People, Calls: a.metrics.SlackCalls, Log: a.log,
+		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.Slack, Calls: a.metrics.SlackCalls, Log: a.log,
 	})
 	for i := range cfg.Accounts {
 		t, err := a.tenant(i)

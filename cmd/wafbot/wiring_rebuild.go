@@ -25,7 +25,7 @@ func (a *app) rebuildFor(ctx context.Context, line record.Line, t terminal) {
 		if named := line.Keys["account"]; named != "" && named != account.Name || !a.posts(account.Name) {
 			continue
 		}
-		epoch, err := a.Epochs.Epoch(ctx, account.Name)
+		epoch, err := a.Ledger.Epoch(ctx, account.Name)
 		if err == nil && epoch == "" && t.asks {
 			fmt.Fprintf(t.err, "wafbot: its store (Redis) is empty: rebuilding the state of %s from Slack\n", account.Name)
 		}
@@ -48,7 +48,7 @@ func (a *app) beginRebuild(ctx context.Context, account string) (*rebuild.Rebuil
 	return rebuild.Begin(ctx, rebuild.Config{
 		Account: t.Account, Channels: t.Channels(), Settle: a.settle, Show: a.server.Rebuilding, Log: a.log,
 		Back:  max(2*t.Lookback, t.Policy.LongestDuration) + time.Hour, // a change's message follows a little after it
-		Slack: a.slack, Service: t.api, Epochs: a.Epochs, Clocks: a.clocks,
+		Slack: a.slack, Service: t.api, Ledger: a.Ledger, Clocks: a.clocks,
 	})
 }
 

@@ -38,7 +38,7 @@ func (a *app) open() {
 		Store: a.Store,
 	})
 	a.server = bot.New(bot.Config{
-		Slack: a.slack, Secret: s.SigningSecret, Links: a.Links, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
+		Slack: a.slack, Secret: s.SigningSecret, Links: a.Store.Slack, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
 		Inbox: inbox{a.Inbox, a.Store}, AttackAt: a.Cards.AttackAt, Accounts: posted, Command: s.Command,
 		PagerSecret: a.cfg.PagerSecret, Called: a.called,
 		Damaged: func(ctx context.Context) []string { return a.Damaged(ctx, a.names()) },

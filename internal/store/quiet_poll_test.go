@@ -112,7 +112,7 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		})
 		require.NotEmpty(t, q.polls(t, p, 1), "the first start")
 		drafted(t, q.store, func(l *store.Draft) error {
-			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
+			return saved(l.Save(t.Context(), record.Saves{Mutes: &[]record.Mute{muteFor(time.Hour, typeMute)}}))
 		})
 		q.now = q.now.Add(time.Second)
 		q.add(q.now, "rce", "x:1", "x:2", "x:3")
@@ -131,11 +131,11 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		}
 		other := w.open(t)
 		require.False(t, state("x:4").Notified)
-		drafted(t, other, func(l *store.Draft) error { return l.SaveMutes(t.Context(), nil) })
+		drafted(t, other, func(l *store.Draft) error { return saved(l.Save(t.Context(), record.Saves{Mutes: &[]record.Mute{}})) })
 		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:4").Notified }, patience, 10*time.Millisecond, "another replica's user ended the mute")
 
 		drafted(t, q.store, func(l *store.Draft) error {
-			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
+			return saved(l.Save(t.Context(), record.Saves{Mutes: &[]record.Mute{muteFor(time.Hour, typeMute)}}))
 		})
 		q.add(q.now, "sqli", "x:5")
 		q.polls(t, p, 1)
