@@ -114,7 +114,7 @@ func TestALongLineIsLoggedCut(t *testing.T) {
 type silent struct{ noRunner }
 
 func (silent) Do(context.Context, call.Invocation) (call.Result, error) {
-	return call.Result{}, fmt.Errorf("%w: %w", refusal.Denied(text.New("no")), refusal.ErrUnanswered)
+	return call.Result{}, fmt.Errorf("%w: %w", refusal.Denied("no"), refusal.ErrUnanswered)
 }
 
 // What is refused to somebody who was told that it gets no answer sends Slack nothing: neither a read, nor what was
@@ -140,7 +140,7 @@ func (knowing) May(_ context.Context, inv call.Invocation) error {
 	if inv.Actor.ID == "U0ROB" && inv.Line.Name == "help" {
 		return nil
 	}
-	return refusal.Denied(text.New("no role"))
+	return refusal.Denied("no role")
 }
 
 func (knowing) Do(context.Context, call.Invocation) (call.Result, error) {

@@ -39,8 +39,8 @@ func findAttackTyped(ctx context.Context, c *job, typed string) error {
 		for _, f := range found {
 			ids = append(ids, f.attack.ID)
 		}
-		return refusal.Usage(text.Newf("Ambiguous id: `%v`. It fits several attacks: %v",
-			text.Field(typed), strings.Join(ids[:min(5, len(ids))], ", ")))
+		return refusal.Usage("Ambiguous id: `%v`. It fits several attacks: %v", text.Field(typed),
+			strings.Join(ids[:min(5, len(ids))], ", "))
 	case err != nil:
 		return refusal.FromService(err)
 	}
@@ -49,11 +49,11 @@ func findAttackTyped(ctx context.Context, c *job, typed string) error {
 	}
 	unknown := text.Newf("Unknown attack: `%v`. ", text.Field(typed))
 	if len(typed) < record.MinPrefix {
-		return refusal.Usage(text.Newf("%vAn id needs at least %v characters", unknown, record.MinPrefix))
+		return refusal.Usage("%vAn id needs at least %v characters", unknown, record.MinPrefix)
 	}
 	back := accounts[0].Lookback
-	return refusal.Usage(text.Newf("%vNone has that id in the last %v: `attacks since=%v` lists them",
-		unknown, text.Duration(back), grammar.DurationText(back)))
+	return refusal.Usage("%vNone has that id in the last %v: `attacks since=%v` lists them", unknown,
+		text.Duration(back), grammar.DurationText(back))
 }
 
 // attackTyped is the attack that a line names, or which its place implies; "": neither.

@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How long a change waits before it looks again whether what it touches is free, doubled each time.
@@ -149,7 +148,8 @@ func (c *job) verifyAbandoned(ctx context.Context, ch *record.Change) (fault err
 			}
 		}
 		if !s.Done {
-			fault = refusal.Guarded(text.Newf("it was begun at %v and cut short: the service lists nothing of it. Ask again if it is still wanted", ch.At))
+			fault = refusal.Guarded("it was begun at %v and cut short: the service lists nothing of it. Ask again if it is "+
+				"still wanted", ch.At)
 		}
 	}
 	return fault

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,29 +65,24 @@ func (c *job) recordRefusal(ctx context.Context, err error) error {
 		return nil
 	}
 	e := c.AuditEntry("failed")
-	e.Line, e.Why = c.Invocation.Line.String(), "fault, see the log"
-	refused, _ := errors.AsType[*refusal.Refusal](err)
-	switch {
-	case errors.Is(err, refusal.ErrRecorded):
-		return err
-	case c.Ask && ctx.Err() != nil:
-		return err // a preview that was cut short: it is planned again when it is carried out
-	case c.Ask && errors.Is(err, refusal.ErrAsk) && len(refused.Warnings) == 0:
-		return err // a preview
-	case errors.Is(err, refusal.ErrAsk):
-		e.Outcome = "asked"
-	case errors.Is(err, refusal.ErrNothing):
-		e.Outcome = "nothing"
-	case errors.Is(err, refusal.ErrDenied), errors.Is(err, refusal.ErrGuarded), errors.Is(err, refusal.ErrNeedsApproval), errors.Is(err, refusal.ErrUsage):
-		e.Outcome = "refused"
-	}
-	if refused != nil {
-		e.Why = refused.Text.String() // not whom to ask
-		if refused.Brief != nil {     // not how a line is written
-			e.Why = refused.Brief.String()
+	e.Line, e.Why = text.Cut(c.Invocation.Line.String(), maxRefusal), "fault, see the log"
+	if refused, ok := errors.AsType[*refusal.Refusal](err); ok {
+		e.Outcome = cmp.Or(map[error]string{
+			refusal.ErrAsk: "asked", refusal.ErrNothing: "nothing", refusal.ErrDenied: "refused",
+			refusal.ErrGuarded: "refused", refusal.ErrNeedsApproval: "refused", refusal.ErrUsage: "refused",
+		}[refused.Kind], e.Outcome)
+		said := refused.Text      // not whom to ask
+		if refused.Brief != nil { // not how a line is written
+			said = refused.Brief
+		}
+		e.Why = text.Cut(said.String(), maxRefusal)
+		if c.Ask && e.Outcome == "asked" && len(refused.Warnings) == 0 {
+			return err // a preview
 		}
 	}
-	e.Line, e.Why = text.Cut(e.Line, maxRefusal), text.Cut(e.Why, maxRefusal)
+	if errors.Is(err, refusal.ErrRecorded) || c.Ask && ctx.Err() != nil {
+		return err // the latter is a preview that was cut short: it is planned again when it is carried out
+	}
 	if e.Outcome == "refused" {
 		if said, counted := c.refusals.count(c.Call, e, err); counted {
 			return said

@@ -134,7 +134,7 @@ func findAttack(ctx context.Context, c *job) error {
 // checkArguments brings the line into canonical form.
 func checkArguments(c *job) error {
 	if c.Account == nil && !c.Cmd.AnyAccount {
-		return c.Cmd.Misuse(text.Newf("Missing: `account=`, one of: %v", call.AccountNames(c.Accounts)))
+		return c.Cmd.Misuse("Missing: `account=`, one of: %v", call.AccountNames(c.Accounts))
 	}
 	var err error
 	c.Line, err = c.Cmd.Check(c.Line, c.Account)
@@ -183,5 +183,5 @@ func requireNotOff(c *job) error {
 	if c.Cmd.Plan == nil || c.Policy.ChangesNow() != config.ChangesOff {
 		return nil
 	}
-	return refusal.Guarded(text.Newf("changes are switched off (`policy.changes: off`)"))
+	return refusal.Guarded("changes are switched off (`policy.changes: off`)")
 }

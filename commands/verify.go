@@ -105,7 +105,8 @@ func (c *job) switchedOff() error {
 	if c.Policy.ChangesNow() != config.ChangesOff {
 		return nil
 	}
-	return refusal.Guarded(text.Newf("changes were switched off meanwhile (`policy.changes: off`): what was not done by then is not sent"))
+	return refusal.Guarded("changes were switched off meanwhile (`policy.changes: off`): what was not done by then " +
+		"is not sent")
 }
 
 // tooOld reports whether nothing of a change may be sent any more, as too much may have changed since. One that was
@@ -115,8 +116,8 @@ func tooOld(ch record.Change, now time.Time) bool {
 }
 
 func notDoneInTime(ch record.Change) error {
-	return refusal.Guarded(text.Newf("it was asked at %v, over %v ago, and nothing of it was done. Ask again if it is still wanted",
-		ch.At, text.Duration(approval.MaxAge)))
+	return refusal.Guarded("it was asked at %v, over %v ago, and nothing of it was done. Ask again if it is still wanted",
+		ch.At, text.Duration(approval.MaxAge))
 }
 
 // sendAgain makes the step's call once more.

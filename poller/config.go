@@ -73,14 +73,6 @@ type Notifier interface {
 // That is saved with the poll. After an error the next poll that it gets holds the changes of this one, too.
 type Judge func(ctx context.Context, poll record.Poll) (record.Judged, error)
 
-// Settings mirrors what is in force, for previews.
-type Settings struct {
-	At      time.Time          // when all of it was last read, on the service's clock; zero: never yet
-	Entries []apiclient.IPRule // all IP lists
-	Rules   []apiclient.Rule   // modes and virtual patches only
-	Err     string             // why the last reading failed, in words for people; what it could not read is as old as At
-}
-
 // storm says when attacks come too fast for a card each.
 func (c *Config) storm() storm.Config {
 	return storm.Config{Storm: c.Account.Storm, EndsAfter: cmp.Or(c.StormEnds, min(10*time.Minute, c.Account.OngoingFor))}
@@ -88,7 +80,7 @@ func (c *Config) storm() storm.Config {
 
 // routeIndex is the place of the first route that takes the attack; below 0 if none does.
 func (c *Config) routeIndex(a apiclient.Attack) int {
-	return slices.IndexFunc(c.routes, func(r config.Route) bool { return mismatch(c.Account, r.Match, a) == "" })
+	return slices.IndexFunc(c.routes, func(r config.Route) bool { return c.Account.Mismatch(r.Match, a) == "" })
 }
 
 // route returns the first route that takes the attack.

@@ -144,7 +144,7 @@ func (d *decision) mention(last record.AttackState, s *record.AttackState, kind 
 		return false
 	}
 	s.Mention, s.SuppressedMention = cmp.Or(s.Mention, s.SuppressedMention), ""
-	if s.Suppressed = false; Suppresses(d.cfg.Account.Quiet, d.cfg.Zone, s.Attack, d.at) {
+	if s.Suppressed = false; d.cfg.Account.Quiet.Suppresses(d.cfg.Zone, s.Attack, d.at) {
 		s.Mention, s.SuppressedMention, s.Suppressed = "", s.Mention, s.Mention != ""
 		return true
 	}

@@ -53,7 +53,7 @@ func Unreachable(a *config.Account, f record.UnreachableFacts) Message {
 			a.Name, f.From, f.Why),
 	}
 	if f.Fix != "" {
-		lines = append(lines, text.New("To fix it: ", f.Fix))
+		lines.Add("To fix it: ", f.Fix)
 	}
 	again := text.New("It keeps trying, and says here when the API answers again")
 	if f.LastGood.IsZero() {

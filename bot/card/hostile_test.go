@@ -54,7 +54,7 @@ func hostileDrawn(said string) map[string]func() []any {
 		Danger: true, Line: record.Line{Name: "note", Words: []string{said}}.With("account", "acme")}
 	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(said), "? Before you do:", "\n• ", say),
 		Line: suggestion.Line}
-	texts, buttons := []text.Text{say, text.New(text.User(said), text.Channel(said))}, []call.Suggestion{suggestion}
+	texts, buttons := text.Lines{say, text.New(text.User(said), text.Channel(said))}, []call.Suggestion{suggestion}
 	ch := hostileChange(said)
 	event := record.Event{ID: said, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: said}}
 	return map[string]func() []any{
@@ -309,7 +309,7 @@ func TestHostileTextIsNotLost(t *testing.T) {
 
 func hostileForm(words string) call.Form {
 	return call.Form{
-		Title: "Close", Submit: "Close", Intro: []text.Text{text.New(words, text.Code(words))}, Attack: words, Base: record.Line{Name: "block-path"}.With("account", words),
+		Title: "Close", Submit: "Close", Intro: text.Lines{text.New(words, text.Code(words))}, Attack: words, Base: record.Line{Name: "block-path"}.With("account", words),
 		Fields: []call.Field{
 			{Name: "place", Label: "Place", Values: []string{words}}, {Name: "why", Label: "Why", Hint: words, Kind: call.FieldLines, Values: []string{words, words}},
 			{Name: "app", Label: words, Kind: call.FieldOne, Values: []string{"4"}, Options: []call.Option{{Value: "4", Label: words}, {Value: "7"}}},

@@ -144,7 +144,7 @@ func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines text.L
 	}
 	lines = append(lines, line)
 	for _, who := range slices.Sorted(maps.Keys(from)) {
-		lines = append(lines, text.New(text.User(who), ": no longer yours: ", text.Enumerate(from[who], maxTakenIDs, text.AsCode)))
+		lines.Add(text.User(who), ": no longer yours: ", text.Enumerate(from[who], maxTakenIDs, text.AsCode))
 	}
 	return lines
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // facts are an event, and what else its messages are made of. What was not needed, or is not known, is zero.
@@ -22,8 +21,8 @@ type facts struct {
 
 	account   Account
 	runbooks  map[string]string
-	settings  poller.Settings // lists and rules as last read
-	health    poller.Health
+	settings  record.Settings // lists and rules as last read
+	health    record.PollHealth
 	now       time.Time
 	attack    string // id of the event's attack
 	change    record.Change

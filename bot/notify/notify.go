@@ -19,16 +19,15 @@ import (
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Account is one tenant, as its cards and messages need it.
 type Account struct {
 	*config.Account
 
-	Guards   policy.Policy          // its policy as it holds now
-	Settings func() poller.Settings // lists and rules as last read; nil: never
-	Health   func() poller.Health   // nil: not polled here
+	Guards   policy.Policy            // its policy as it holds now
+	Settings func() record.Settings   // lists and rules as last read; nil: never
+	Health   func() record.PollHealth // nil: not polled here
 	// Page has the pager of a test card called, or the call resolved; nil: the account isn't paged for here.
 	Page func(ctx context.Context, page record.Page) error
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // The attack of the plans, where its card is, and the delivery ids of its card.
@@ -266,7 +265,7 @@ func TestPlansOfNotices(t *testing.T) {
 		{name: "the first start", kind: record.FirstStart, payload: record.FirstStartFacts{}, want: []string{"C1 urgent"}},
 		{name: "rebuilt", kind: record.StoreRebuilt, payload: record.RebuildFacts{}, want: []string{"C1 urgent"}},
 		{name: "unreachable", kind: record.APIUnreachable, payload: record.UnreachableFacts{}, want: []string{"redraw", "C1 urgent"}},
-		{name: "reachable by now", kind: record.APIUnreachable, payload: record.UnreachableFacts{}, facts: facts{health: poller.Health{LastGood: now.Add(1)}}, want: []string{"redraw"}},
+		{name: "reachable by now", kind: record.APIUnreachable, payload: record.UnreachableFacts{}, facts: facts{health: record.PollHealth{LastGood: now.Add(1)}}, want: []string{"redraw"}},
 		{name: "a gap", kind: record.MonitoringGap, payload: record.GapFacts{From: now.Add(-time.Hour), To: now}, want: []string{"redraw", "C1 urgent"}},
 		{name: "a pager", kind: record.PagerUnreachable, payload: record.PagerFault{Why: "away"}, want: []string{"C1 urgent"}, says: "away"},
 		{name: "records of others", kind: record.ForeignRecords, payload: record.ForeignFacts{Records: 9}, want: []string{"C1 urgent"}, says: "9"},

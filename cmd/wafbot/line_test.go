@@ -21,7 +21,6 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/human"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 const attacker, neighbour = "203.0.113.7", "198.51.100.4"
@@ -168,7 +167,7 @@ func TestAFaultAtTheTerminal(t *testing.T) {
 	require.ErrorContains(t, err, "Failed: something went wrong inside wafbot. Its log says what, under the reference")
 	require.Empty(t, human.Inside(err.Error()))
 	require.True(t, log.has("unexpected EOF", "request_id="))
-	refused := refusal.Nothing(text.New("nothing to do"))
+	refused := refusal.Nothing("nothing to do")
 	require.Equal(t, refused, a.forPeople(t.Context(), call.Invocation{}, refused))
 	stopped, stop := context.WithCancel(t.Context())
 	stop()

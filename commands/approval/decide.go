@@ -19,7 +19,7 @@ func RequireChangesOn(c *call.Call) error {
 	if c.Policy.ChangesNow() == config.ChangesOn {
 		return nil
 	}
-	return refusal.Guarded(text.Newf("changes are not on (`policy.changes`): nothing that was asked for is sent"))
+	return refusal.Guarded("changes are not on (`policy.changes`): nothing that was asked for is sent")
 }
 
 // ByLine is the request that the line means.
@@ -38,19 +38,19 @@ func ByLine(c *call.Call) (q record.ApprovalRequest, err error) {
 		} else {
 			words.Addf(".")
 		}
-		return q, refusal.About(refusal.Usage(words,
-			" It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again"), "request", "")
+		return q, refusal.About(refusal.Usage("%v It may be over a week old, or was lost with wafbot's store (Redis): "+
+			"ask for the change again", words), "request", "")
 	case 1:
 		return found[0], nil
 	}
-	return q, refusal.About(refusal.Usage(text.Newf("Ambiguous id: `%v`. It fits several requests: type more of it",
-		text.Field(typed))), "request", "")
+	return q, refusal.About(refusal.Usage("Ambiguous id: `%v`. It fits several requests: type more of it",
+		text.Field(typed)), "request", "")
 }
 
 // requireUndecided refuses to decide what is decided, or too late to be.
 func requireUndecided(c *call.Call, q record.ApprovalRequest) error {
 	if !q.Waits(c.Now) {
-		return refusal.Nothing(words.Approval(q, c.Now))
+		return refusal.Nothing("%v", words.Approval(q, c.Now))
 	}
 	if Late(c) {
 		return TooLate(c)
@@ -67,7 +67,7 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	case c.Actor.Via == record.ViaCLI:
 		return refusal.Denied("the terminal can ask for approval and never give it: decide in Slack")
 	case c.Actor.Is(q.Asker), isAtTerminal(c, q.Asker):
-		return refusal.Denied("you asked for this yourself: another user has to decide. ", words.Deciders(q, ""))
+		return refusal.Denied("you asked for this yourself: another user has to decide. %v", words.Deciders(q, ""))
 	}
 	return RequireRole(c, approverRole(c, q.Asker, q.Role))
 }
@@ -112,13 +112,11 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	}
 	switch {
 	case !c.Actor.Is(q.Asker):
-		return refusal.Denied(text.Newf("only %v, who asked, may override. %v",
-			text.Field(q.Asker.Name), words.Deciders(q, "")))
+		return refusal.Denied("only %v, who asked, may override. %v", text.Field(q.Asker.Name), words.Deciders(q, ""))
 	case never != "":
-		return refusal.Guarded(never, ". ", words.Deciders(q, ""))
+		return refusal.Guarded("%v. %v", never, words.Deciders(q, ""))
 	case c.Now.Before(q.OverrideAt):
-		return refusal.Guarded(text.Newf("not before %v: an approver may answer yet. %v",
-			q.OverrideAt, words.Deciders(q, "")))
+		return refusal.Guarded("not before %v: an approver may answer yet. %v", q.OverrideAt, words.Deciders(q, ""))
 	}
 	return nil
 }
@@ -141,6 +139,6 @@ func Late(c *call.Call) bool { return !c.Asked.IsZero() && c.Now.Sub(c.Asked) > 
 
 // TooLate refuses such a call.
 func TooLate(c *call.Call) error {
-	return refusal.Guarded(text.Newf("that was asked at %v, over %v ago: nothing was done. Ask again if it is still wanted",
-		c.Asked, text.Duration(MaxAge)))
+	return refusal.Guarded("that was asked at %v, over %v ago: nothing was done. Ask again if it is still wanted",
+		c.Asked, text.Duration(MaxAge))
 }

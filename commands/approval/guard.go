@@ -33,7 +33,7 @@ func GuardSource(c *call.Call, t grammar.Target) error {
 			continue
 		}
 		if s.Deny != config.DenyApproval {
-			return refusal.Guarded(what, ", which is never denied")
+			return refusal.Guarded("%v, which is never denied", what)
 		}
 		Need(c, config.ApproveSource, what)
 	}
@@ -56,7 +56,7 @@ func GuardWidth(c *call.Call, t grammar.Target) error {
 		}
 		widest, hardest := p.Widest(r)
 		if r.Bits() < hardest {
-			return refusal.Guarded(text.Newf("%v wider than the service takes (/%v)", is, hardest))
+			return refusal.Guarded("%v wider than the service takes (/%v)", is, hardest)
 		}
 		if r.Bits() < widest {
 			Need(c, config.ApproveBroad, text.New(is, " wider than /", widest))
@@ -72,8 +72,8 @@ func GuardDuration(c *call.Call, d time.Duration) error {
 		return nil
 	}
 	if d > c.Policy.LongestDuration {
-		return refusal.Guarded(text.Newf("`%v` is longer than the longest allowed, `%v`",
-			grammar.DurationText(d), grammar.DurationText(c.Policy.LongestDuration)))
+		return refusal.Guarded("`%v` is longer than the longest allowed, `%v`", grammar.DurationText(d),
+			grammar.DurationText(c.Policy.LongestDuration))
 	}
 	return nil
 }
@@ -84,7 +84,8 @@ func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 	p := call.Plan{Line: c.Line, Does: "Protect " + words.Targets(targets)}
 	for _, t := range targets {
 		if !c.Policy.Protectable(t) {
-			return refusal.Guarded(text.Newf("`%v` is too wide to be protected: nothing in it could ever be denied again, whatever attacks come from there", t.String()))
+			return refusal.Guarded("`%v` is too wide to be protected: nothing in it could ever be denied again, whatever "+
+				"attacks come from there", t.String())
 		}
 		if c.Policy.Wide(t) {
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.Newf("`%v` is wide: nothing in it can be denied any more, whatever attacks come from there",
@@ -105,7 +106,8 @@ func RequireRole(c *call.Call, least record.Role) error {
 	}
 	needs := text.Newf("`%v` needs the role *%v*", what, least.String())
 	if c.Could >= least {
-		return refusal.Denied(text.Newf("%v, and whether you have it by a user group Slack doesn't say just now. Try again in a moment. The operator of wafbot finds the reason in its log", needs))
+		return refusal.Denied("%v, and whether you have it by a user group Slack doesn't say just now. Try again in a "+
+			"moment. The operator of wafbot finds the reason in its log", needs)
 	}
 	return &refusal.Refusal{
 		Kind: refusal.ErrDenied, Next: WhomToAsk(c, least),

@@ -136,13 +136,13 @@ func (c *Command) Check(l record.Line, a *config.Account) (out record.Line, err 
 	out = record.Line{Name: c.Name, Flags: l.Flags}
 	for _, f := range l.Flags {
 		if !slices.Contains(c.Flags, f) {
-			return out, c.Misuse("Unknown option: ", refusal.Typed("--"+f))
+			return out, c.Misuse("Unknown option: %v", refusal.Typed("--"+f))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.Keys)) {
 		i := slices.IndexFunc(c.Args, func(arg Arg) bool { return arg.Name == key && !arg.Object })
 		if i < 0 {
-			return out, c.Misuse("Unknown argument: ", refusal.Typed(key+"="), grammar.Hint(key, c.keys()))
+			return out, c.Misuse("Unknown argument: %v%v", refusal.Typed(key+"="), grammar.Hint(key, c.keys()))
 		}
 		value, err := c.Args[i].Parse(l.Keys[key], a)
 		if err != nil {
@@ -157,7 +157,7 @@ func (c *Command) Check(l record.Line, a *config.Account) (out record.Line, err 
 	out.Words = words
 	for _, arg := range c.Args {
 		if arg.Required && !arg.Object && out.Keys[arg.Name] == "" {
-			return out, refusal.About(c.Misuse(text.Newf("Missing: `%v=`, %v", arg.Name, arg.Help)), arg.Name, "")
+			return out, refusal.About(c.Misuse("Missing: `%v=`, %v", arg.Name, arg.Help), arg.Name, "")
 		}
 	}
 	return out, nil
@@ -177,7 +177,7 @@ func (c *Command) objects(words []string, a *config.Account) ([]string, error) {
 			n = len(words)
 		}
 		if n == 0 && arg.Required {
-			return nil, refusal.About(c.Misuse(text.Newf("Missing: %v, %v", arg.Name, arg.Help)), arg.Name, "")
+			return nil, refusal.About(c.Misuse("Missing: %v, %v", arg.Name, arg.Help), arg.Name, "")
 		}
 		for _, w := range words[:n] {
 			value, err := arg.Parse(w, a)
@@ -195,7 +195,7 @@ func (c *Command) objects(words []string, a *config.Account) ([]string, error) {
 		words = words[n:]
 	}
 	if len(words) > 0 {
-		return nil, c.Misuse("One word too many: ", refusal.Typed(words[0]), c.attackMeant(words[0]))
+		return nil, c.Misuse("One word too many: %v%v", refusal.Typed(words[0]), c.attackMeant(words[0]))
 	}
 	return out, nil
 }
@@ -211,7 +211,7 @@ func (c *Command) attackMeant(word string) text.Text {
 // Parse checks a value of the argument and gives its canonical form.
 func (arg Arg) Parse(value string, a *config.Account) (string, error) {
 	if value == "" {
-		return "", refusal.Usage(text.Newf("Empty: `%v`, %v", arg.Name, arg.Help))
+		return "", refusal.Usage("Empty: `%v`, %v", arg.Name, arg.Help)
 	}
 	if arg.Read == nil {
 		return value, nil
@@ -230,8 +230,8 @@ func (c *Command) keys() []string {
 }
 
 // Misuse is a usage error that ends with an example, or with how the command is written.
-func (c *Command) Misuse(parts ...any) error {
-	what := text.New(parts...)
+func (c *Command) Misuse(s text.Sentence, values ...any) error {
+	what := text.Newf(s, values...)
 	how := text.Newf("Usage: `%v`", c.Usage())
 	if c.Example != "" {
 		how = text.Newf("Example: `%v`", c.Example)

@@ -97,7 +97,7 @@ func (p *Pager) Table(titles []string, n int, line func(i int) text.Text) []text
 	var head text.Text
 	for i, title := range titles {
 		if i > 0 {
-			head = append(head, text.New(text.Cell(" "))...)
+			head = append(head, text.Newf("| |")...)
 		}
 		head = append(head, text.Lead(title)...)
 	}
@@ -107,7 +107,7 @@ func (p *Pager) Table(titles []string, n int, line func(i int) text.Text) []text
 // Finish ends the listing with the line that shows its next page.
 func (p *Pager) Finish(res Result) (Result, error) {
 	if p.page > p.last {
-		return Result{}, refusal.Usage(NoPage(p.page, p.last))
+		return Result{}, refusal.Usage("%v", NoPage(p.page, p.last))
 	}
 	if p.page < p.last {
 		res.Next = WithPage(p.Line.With("account", p.OnlyAccount()), p.page+1)

@@ -32,8 +32,8 @@ func (c *Command) Understand(l record.Line) (record.Line, error) {
 			found = append([]string{had}, found...)
 		}
 		if len(found) > 1 {
-			return l, c.Misuse(text.Newf("Two values of `%v=`: %v. Write one",
-				arg.Name, text.Enumerate(found, 3, func(w string) text.Text { return text.New(refusal.Typed(w)) })))
+			return l, c.Misuse("Two values of `%v=`: %v. Write one", arg.Name,
+				text.Enumerate(found, 3, func(w string) text.Text { return text.New(refusal.Typed(w)) }))
 		}
 		l = l.With(arg.Name, found[0])
 		l.Words = words

@@ -65,7 +65,7 @@ func Targets(c *call.Call) ([]grammar.Target, error) {
 	}
 	top, ok := call.TopTarget(c.Attack)
 	if !ok {
-		return nil, refusal.Guarded(text.Newf("the service lists no source for `%v`: name one", c.Attack.ID))
+		return nil, refusal.Guarded("the service lists no source for `%v`: name one", c.Attack.ID)
 	}
 	return []grammar.Target{top}, nil
 }
@@ -190,7 +190,7 @@ func apps(c *call.Call) ([]int, error) {
 	for id := range strings.SplitSeq(c.Line.Keys["app"], ",") {
 		n, err := strconv.Atoi(id)
 		if err != nil {
-			return nil, refusal.Usage(text.Newf("`%v` is no application", id))
+			return nil, refusal.Usage("`%v` is no application", id)
 		}
 		apps = append(apps, n)
 	}
@@ -252,9 +252,9 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 			continue
 		}
 		if efficacy.Covers(e, want) && call.HoldsFor(e.Apps, want.Apps) {
-			return refusal.Nothing(text.Newf("%v is on the %v%v%v, which wins: to %v it would do nothing. `remove %v list=%v` takes it off",
-				words.Sources(want), words.ListName(e.List), words.Until(e.Expires), words.Author(e), strings.ToLower(l.verb),
-				words.Sources(e), e.List))
+			return refusal.Nothing("%v is on the %v%v%v, which wins: to %v it would do nothing. `remove %v list=%v` takes "+
+				"it off", words.Sources(want), words.ListName(e.List), words.Until(e.Expires), words.Author(e),
+				strings.ToLower(l.verb), words.Sources(e), e.List)
 		}
 		if efficacy.Overlaps(e, want) && call.Overlap(e.Apps, want.Apps) {
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.Newf("%v is on the %v %v%v%v, which wins: there it has no effect",

@@ -25,9 +25,9 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	case ch.State == record.StateBegun:
 		return nil, &refusal.InHand{Change: ch}
 	case !ch.InForce(c.Now):
-		return nil, refusal.Nothing(ch.Does, " is over: ask for it again")
+		return nil, refusal.Nothing("%v is over: ask for it again", ch.Does)
 	case ch.Until.IsZero():
-		return nil, refusal.Nothing(ch.Does, " has no end")
+		return nil, refusal.Nothing("%v has no end", ch.Does)
 	}
 	length, err := grammar.ParseDuration(c.Line.Keys["for"])
 	if err != nil {
@@ -101,8 +101,8 @@ func rulesStand(c *call.Call, ch record.Change) error {
 	}
 	for _, s := range ch.Steps {
 		if s.Kind == record.CreateRule && s.Done && !ruleStands(c, rules, s) {
-			return refusal.Guarded(text.Newf("rule `%v` was deleted or changed: there is nothing to extend",
-				efficacy.CurrentRule(c.Changes, s.ID)))
+			return refusal.Guarded("rule `%v` was deleted or changed: there is nothing to extend",
+				efficacy.CurrentRule(c.Changes, s.ID))
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 	switch {
 	case len(p.Steps)+len(p.Nothing) == 0:
 		words := text.Join(append([]text.Text{text.New("there is nothing to extend")}, p.Notes...), "; ")
-		return refusal.Guarded(words)
+		return refusal.Guarded("%v", words)
 	case len(p.Nothing) > 0 && (len(p.Steps) > 0 || c.Actor.Via == record.ViaClock): // an attempt of the clock's that was never stored is now
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
 	}

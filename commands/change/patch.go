@@ -35,8 +35,9 @@ func BlockPath(c *call.Call) (Patch, error) {
 		return spec, err
 	}
 	if path, err := apiclient.ParsePath(spec.Scope.Path); err == nil && !path.Exact() {
-		return spec, refusal.About(refusal.Guarded(text.Newf("%v is more than one path: name exactly one. `patch %v type=any part=header.HOST` blocks them all",
-			refusal.Typed(c.Line.Words[1]), text.Sanitize(spec.Scope.Host+spec.Scope.Path, text.MaxPath))), "place", "")
+		return spec, refusal.About(refusal.Guarded("%v is more than one path: name exactly one. `patch %v type=any "+
+			"part=header.HOST` blocks them all", refusal.Typed(c.Line.Words[1]),
+			text.Sanitize(spec.Scope.Host+spec.Scope.Path, text.MaxPath)), "place", "")
 	}
 	return spec, nil
 }
@@ -70,7 +71,7 @@ func PatchOfAttack(c *call.Call) (spec Patch, err error) {
 		return spec, err
 	}
 	if why.String() != "" {
-		return spec, refusal.Guarded(text.Newf("`%v` can't be patched: %v", c.Attack.ID, why.String()))
+		return spec, refusal.Guarded("`%v` can't be patched: %v", c.Attack.ID, why.String())
 	}
 	return spec, nil
 }
@@ -118,7 +119,8 @@ func patchOfLine(c *call.Call) (Patch, error) {
 		return spec, err
 	}
 	if spec.Kind == "" || keys["part"] == "" {
-		return spec, c.Cmd.Misuse(text.Newf("Missing: `type=` and `part=`. A patch covers one type of attack in one part of the request"))
+		return spec, c.Cmd.Misuse("Missing: `type=` and `part=`. A patch covers one type of attack in one part of the " +
+			"request")
 	}
 	var err error
 	spec.Point, err = apiclient.ParsePoint(keys["part"])
@@ -133,8 +135,7 @@ func (s *Patch) readPlace(c *call.Call, arg string) error {
 		s.Scope.Method, words = strings.ToUpper(words[0]), words[1:]
 	}
 	if len(words) != 1 {
-		return refusal.About(c.Cmd.Misuse(text.Newf("Invalid place: %v. Write one path",
-			refusal.Typed(strings.Join(words, " ")))), arg, "")
+		return refusal.About(c.Cmd.Misuse("Invalid place: %v. Write one path", refusal.Typed(strings.Join(words, " "))), arg, "")
 	}
 	place := words[0]
 	if scheme, rest, ok := strings.Cut(place, "://"); ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
@@ -142,7 +143,7 @@ func (s *Patch) readPlace(c *call.Call, arg string) error {
 	}
 	host, path, ok := strings.Cut(place, "/")
 	if !ok {
-		return refusal.About(c.Cmd.Misuse("Invalid HOST/PATH: ", refusal.Typed(words[0])), arg, "")
+		return refusal.About(c.Cmd.Misuse("Invalid HOST/PATH: %v", refusal.Typed(words[0])), arg, "")
 	}
 	method, err := s.Scope.Method, error(nil)
 	if s.Scope, s.warnings, err = Place(host, "/"+path); err != nil {
@@ -170,12 +171,12 @@ func (s Patch) Plan(c *call.Call, lasts string) (p call.Plan, err error) {
 	}
 	app := s.Scope.App
 	if app.Known && c.Account.Applications[int(app.N)].CannotBlock() {
-		return p, refusal.Guarded(text.Newf("%v can't block (`can_block: false` in the configuration): it would do nothing there",
-			c.Account.AppName(app)))
+		return p, refusal.Guarded("%v can't block (`can_block: false` in the configuration): it would do nothing there",
+			c.Account.AppName(app))
 	}
 	rule, err := s.Rule()
 	if err != nil {
-		return p, refusal.Guarded(text.Newf("that can't be %v: %v", s.done(), text.Sanitize(err.Error(), 300)))
+		return p, refusal.Guarded("that can't be %v: %v", s.done(), text.Sanitize(err.Error(), 300))
 	}
 	if s.Scope.Host == "" {
 		approval.Need(c, config.ApproveRulesEverywhere, text.New("without a host it holds for every host"))
@@ -232,10 +233,10 @@ func (s Patch) words(a *config.Account) string {
 // PathNotes say what a path with an asterisk does not cover, which people may take for covered.
 func PathNotes(s apiclient.Scope) []text.Text {
 	path, err := apiclient.ParsePath(s.Path)
-	if err != nil || !path.AnyName || path.AnyExt || path.HasExt {
+	if err != nil || path.Name+path.Ext != "*" {
 		return nil
 	}
-	path.AnyExt = true
+	path.Ext = ".*"
 	return []text.Text{text.Newf("Paths with an extension, as a.php, are not covered: `%v` covers them, too",
 		text.Sanitize(path.String(), text.MaxPath))}
 }

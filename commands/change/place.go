@@ -34,5 +34,5 @@ func Place(host, path string) (apiclient.Scope, []refusal.Warning, error) {
 
 // Unsaid refuses a place that no rule can name.
 func Unsaid(err error) error {
-	return refusal.Guarded("that can't be said to the service: ", text.Sanitize(err.Error(), 300))
+	return refusal.Guarded("that can't be said to the service: %v", text.Sanitize(err.Error(), 300))
 }

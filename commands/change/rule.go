@@ -143,7 +143,8 @@ func ModeSteps(app int, to string, rules []apiclient.Rule) ([]record.Step, error
 func GuardMode(c *call.Call, app int, to string) error {
 	if app == apiclient.AllApps {
 		if to == apiclient.ModeDefault {
-			return refusal.Guarded("the account's own mode has nothing to inherit from: name one of ", strings.Join(Modes, ", "))
+			return refusal.Guarded("the account's own mode has nothing to inherit from: name one of %v",
+				strings.Join(Modes, ", "))
 		}
 		approval.Need(c, config.ApproveRulesEverywhere,
 			text.New("the account's own mode holds for ", words.ModeApp(c.Account, app)))
@@ -153,8 +154,8 @@ func GuardMode(c *call.Call, app int, to string) error {
 	}
 	blocks := to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking
 	if blocks && c.Account.Applications[app].CannotBlock() {
-		return refusal.Guarded(text.Newf("%v can't block (`can_block: false` in the configuration): mode %v would stop nothing",
-			c.Account.AppName(apiclient.Known(int64(app))), to))
+		return refusal.Guarded("%v can't block (`can_block: false` in the configuration): mode %v would stop nothing",
+			c.Account.AppName(apiclient.Known(int64(app))), to)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func PlanUndo(c *call.Call, ch record.Change) (p call.Plan, err error) {
 
 // extendedMeanwhile refuses what the clock asked for a change that ends later by now.
 func extendedMeanwhile(ch record.Change) error {
-	return refusal.Nothing(ch.Does, " was extended meanwhile")
+	return refusal.Nothing("%v was extended meanwhile", ch.Does)
 }
 
 // takeAttack makes the call one about the attack that the change was made for, unless it names another.
@@ -99,7 +99,7 @@ func ByLine(c *call.Call) (record.Change, error) {
 		return ch.Actor.Is(c.Actor) && ch.Undoes == "" && (ch.InForce(c.Now) || ch.State == record.StateBegun && !ch.Expired(c.Now))
 	})
 	if i < 0 {
-		return record.Change{}, refusal.Nothing("nothing of yours is in force on ", c.Account.Name)
+		return record.Change{}, refusal.Nothing("nothing of yours is in force on %v", c.Account.Name)
 	}
 	return c.Changes[i], requireStanding(c.Changes[i])
 }
@@ -119,30 +119,30 @@ func byID(c *call.Call, typed string) (ch record.Change, err error) {
 	id := text.Code(text.Field(typed))
 	switch len(found) {
 	case 0:
-		return ch, refusal.Usage(text.Newf("Unknown change: %v, on %v. `status` lists what is in force, `audit` what was done",
-			id, c.Account.Name))
+		return ch, refusal.Usage("Unknown change: %v, on %v. `status` lists what is in force, `audit` what was done", id,
+			c.Account.Name)
 	case 1:
 		return found[0], nil
 	}
-	return ch, refusal.Usage(text.Newf("Ambiguous id: %v. It fits several changes: type more of it", id))
+	return ch, refusal.Usage("Ambiguous id: %v. It fits several changes: type more of it", id)
 }
 
 // requireStanding refuses a change that has nothing left to undo or extend.
 func requireStanding(ch record.Change) error {
 	switch {
 	case ch.Undoes != "":
-		return refusal.Usage(text.Newf("`%v` is an undo itself: do again what it undid", ch.ID))
+		return refusal.Usage("`%v` is an undo itself: do again what it undid", ch.ID)
 	case ch.Extends != "":
-		return refusal.Usage(text.Newf("`%v` only extends `%v`: name that one", ch.ID, ch.Extends))
+		return refusal.Usage("`%v` only extends `%v`: name that one", ch.ID, ch.Extends)
 	case ch.State == record.StateUndone:
 		return AlreadyUndone(ch)
 	case ch.State == record.StateFailed:
-		return refusal.Nothing(ch.Does, " was never made: ", ch.Fault)
+		return refusal.Nothing("%v was never made: %v", ch.Does, ch.Fault)
 	}
 	return nil
 }
 
 // AlreadyUndone is the answer for a change that was undone before.
 func AlreadyUndone(ch record.Change) error {
-	return refusal.Nothing(text.Newf("%v: undone already by %v at %v", ch.Does, ch.EndedBy.Name, ch.EndedAt))
+	return refusal.Nothing("%v: undone already by %v at %v", ch.Does, ch.EndedBy.Name, ch.EndedAt)
 }

@@ -45,7 +45,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	var plans []call.Plan
 	for _, ch := range chosen {
 		c.Line.Words = append(c.Line.Words, ch.ID)
-		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID), Needs: undoNeeds(ch.ID)}
+		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: true}
 		if asks {
 			p.Warnings = []refusal.Warning{{Text: words.Row(ch, efficacy.Brief(now, ch)), Always: always}}
 		}
@@ -61,27 +61,20 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	return plans, nil
 }
 
-// undoNeeds are the facts that undoLater needs.
-func undoNeeds(id string) call.Rounds {
-	return call.Rounds{func(c *call.Call) call.Needs {
-		ch, err := standing(c, id)
-		if err != nil {
-			return call.Needs{}
-		}
-		return UndoNeeds(ch)
-	}}
+// LaterNeeds are the facts that PlanLater needs.
+func LaterNeeds(c *call.Call, id string) call.Needs {
+	ch, _ := standing(c, id)
+	return UndoNeeds(ch)
 }
 
-// undoLater plans to take a change back as it is by then.
-func undoLater(id string) func(c *call.Call) (call.Plan, error) {
-	return func(c *call.Call) (call.Plan, error) {
-		c.Attack = nil
-		ch, err := standing(c, id)
-		if err != nil {
-			return call.Plan{}, err
-		}
-		return PlanUndo(c, ch)
+// PlanLater plans to take a change back as it is by then.
+func PlanLater(c *call.Call, id string) (p call.Plan, err error) {
+	c.Attack = nil
+	ch, err := standing(c, id)
+	if err != nil {
+		return p, err
 	}
+	return PlanUndo(c, ch)
 }
 
 // chosen are the changes that the line means, the newest first, never none.
@@ -93,9 +86,9 @@ func chosen(c *call.Call) ([]record.Change, error) {
 	case len(c.Line.Words) > 0:
 		return chosenByID(c)
 	case keys["attack"] == "" && keys["by"] == "":
-		return nil, c.Cmd.Misuse(text.Newf("Missing: `by=`, whose changes, or `attack=`"))
+		return nil, c.Cmd.Misuse("Missing: `by=`, whose changes, or `attack=`")
 	case keys["attack"] == "" && keys["since"] == "" && !c.Line.Has(FlagAll):
-		return nil, c.Cmd.Misuse(text.Newf("Missing: `since=`, how far back"))
+		return nil, c.Cmd.Misuse("Missing: `since=`, how far back")
 	}
 	asked, from := c.Now, time.Time{}
 	if !c.Asked.IsZero() {
@@ -124,7 +117,7 @@ func chosen(c *call.Call) ([]record.Change, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, refusal.Nothing("nothing like that is in force on ", c.Account.Name)
+		return nil, refusal.Nothing("nothing like that is in force on %v", c.Account.Name)
 	}
 	return chosen, nil
 }
@@ -190,7 +183,7 @@ func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Ch
 		people := text.Enumerate(who, len(who), func(a record.Actor) text.Text {
 			return text.Newf("%v (`%v`)", text.Field(a.Name), text.Field(a.ID))
 		})
-		return nil, refusal.Usage(refusal.Typed(by), " fits several people: ", people)
+		return nil, refusal.Usage("%v fits several people: %v", refusal.Typed(by), people)
 	}
 	return made, nil
 }

@@ -120,8 +120,8 @@ func PatchForm(c *call.Call, f *call.Form) {
 	}
 	spec, why := change.PatchFor(c.Attack.Attack)
 	if why.Scope == "" {
-		f.Intro.Add("It blocks one type of attack in one part of the requests to exactly ",
-			text.Code(words.Where(c.Attack.Attack)), ", in every mode but off. What is clean passes")
+		f.Intro.Addf("It blocks one type of attack in one part of the requests to exactly `%v`, in every mode but off. "+
+			"What is clean passes", words.Where(c.Attack.Attack))
 		f.Drop("target")
 	} else {
 		f.Intro.Add(strings.ToUpper(why.Scope[:1]) + why.Scope[1:])

@@ -23,7 +23,7 @@ func Parse(line string) (record.Line, error) {
 	}
 	tokens, closed := split(line)
 	if !closed {
-		return record.Line{}, refusal.Usage("A quote is not closed. Example: ", text.Code(`reason="our own test"`))
+		return record.Line{}, refusal.Usage("A quote is not closed. Example: `reason=\"our own test\"`")
 	}
 	return fromTokens(tokens)
 }
@@ -59,7 +59,7 @@ func fromTokens(tokens []token) (record.Line, error) {
 			}
 		case isKey:
 			if _, twice := l.Keys[key]; twice {
-				return record.Line{}, refusal.Usage("Given twice: ", text.Code(key+"="), ". Write it once")
+				return record.Line{}, refusal.Usage("Given twice: `%v=`. Write it once", key)
 			}
 			if l.Keys == nil {
 				l.Keys = map[string]string{}
@@ -240,7 +240,7 @@ func take(args []string, options []Option) (words []string, given Given, err err
 		o := options[n]
 		if o.Value != "" && !hasValue {
 			if i++; i == len(args) {
-				return words, given, refusal.Usage(text.Code(word), " needs a ", strings.ToLower(o.Value))
+				return words, given, refusal.Usage("`%v` needs a %v", word, strings.ToLower(o.Value))
 			}
 			value = args[i]
 		}
@@ -255,5 +255,5 @@ func Hint(typed string, known []string) text.Text {
 	if best == "" {
 		return nil
 	}
-	return text.New(" (did you mean ", text.Code(best), "?)")
+	return text.Newf(" (did you mean `%v`?)", best)
 }

@@ -194,8 +194,8 @@ func (p Policy) Protectable(t grammar.Target) bool {
 // GuardEnd refuses an end that is farther off than anything may last. A zero one is never.
 func (p Policy) GuardEnd(until, now time.Time) error {
 	if until.After(now.Add(p.LongestDuration)) {
-		return refusal.Guarded(text.Newf("it would hold until %v: nothing may hold longer than `%v` from now",
-			until, grammar.DurationText(p.LongestDuration)))
+		return refusal.Guarded("it would hold until %v: nothing may hold longer than `%v` from now", until,
+			grammar.DurationText(p.LongestDuration))
 	}
 	return nil
 }

@@ -79,8 +79,12 @@ func About(err error, arg, value string) error {
 	return &said
 }
 
+func refuse(kind error, s text.Sentence, values []any) error {
+	return &Refusal{Kind: kind, Text: text.Newf(s, values...)}
+}
+
 // Usage refuses a line that is written wrong.
-func Usage(parts ...any) error { return &Refusal{Kind: ErrUsage, Text: text.New(parts...)} }
+func Usage(s text.Sentence, values ...any) error { return refuse(ErrUsage, s, values) }
 
 // Invalid refuses a word that is none of what there may be, of which example is one. should says more.
 func Invalid(what, typed, example string, should ...any) error {
@@ -126,13 +130,13 @@ func WithOutcome(err error) error {
 }
 
 // Guarded refuses what a guard doesn't let through.
-func Guarded(parts ...any) error { return &Refusal{Kind: ErrGuarded, Text: text.New(parts...)} }
+func Guarded(s text.Sentence, values ...any) error { return refuse(ErrGuarded, s, values) }
 
 // Denied refuses what the person may not do.
-func Denied(parts ...any) error { return &Refusal{Kind: ErrDenied, Text: text.New(parts...)} }
+func Denied(s text.Sentence, values ...any) error { return refuse(ErrDenied, s, values) }
 
 // Nothing refuses what holds already, or what there is nothing to do about.
-func Nothing(parts ...any) error { return &Refusal{Kind: ErrNothing, Text: text.New(parts...)} }
+func Nothing(s text.Sentence, values ...any) error { return refuse(ErrNothing, s, values) }
 
 // Typed is what a user typed, short enough to be quoted.
 func Typed(s string) text.Code { return text.Code(text.Sanitize(s, text.MaxPath)) }

@@ -14,7 +14,7 @@ import (
 // AttackLines are what an attack is, from where and since when.
 func AttackLines(c *call.Call, k record.KnownAttack) (lines text.Lines) {
 	if k.Incident() {
-		lines.Add(worked(k.Attack), ". ", text.Code("vulns "+text.Field(k.VulnID)), " shows it with its incidents")
+		lines.Addf("%v. `vulns %v` shows it with its incidents", worked(k.Attack), text.Field(k.VulnID))
 	}
 	return append(lines, sourcesLine(k.Attack, len(k.Sources),
 		func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.Newf("First hit %v, %v, %v, %v",
@@ -28,8 +28,8 @@ func Details(s call.Situation) (lines text.Lines) {
 		return append(lines, text.New("Which buttons would help is unknown: the service doesn't answer"))
 	}
 	if s.Attack.App.Known {
-		lines.Add("Mode by rules: ", words.ModeName(text.Field(words.ModeByRules(s.Rules, int(s.Attack.App.N)))),
-			" (a node's own setting can override it)")
+		lines.Addf("Mode by rules: %v (a node's own setting can override it)",
+			words.ModeName(text.Field(words.ModeByRules(s.Rules, int(s.Attack.App.N)))))
 	}
 	for _, why := range advice.Advise(s).Notes {
 		lines.Add("Not offered: ", why)

@@ -44,10 +44,10 @@ func (l lists[T]) answer(c *call.Call, data any) (call.Result, error) {
 	for _, list := range l.of {
 		if list.err != nil {
 			words, _ := call.ForPeople(c.Invocation, list.err)
-			res.Lines.Add(text.Bold(list.account.Name), ": unknown: ", words)
+			res.Lines.Addf("*%v*: unknown: %v", list.account.Name, words)
 			continue
 		}
-		res.Lines.Add(text.Bold(list.account.Name), ": ", text.Count(len(list.rows), l.what), l.span)
+		res.Lines.Addf("*%v*: %v%v", list.account.Name, text.Count(len(list.rows), l.what), l.span)
 		line := func(i int) text.Text { return l.line(list.account, list.rows[i]) }
 		res.Lines = append(res.Lines, pages.Table(l.titles, len(list.rows), line)...)
 	}
@@ -81,7 +81,7 @@ func (l lists[T]) together(c *call.Call, res call.Result) (call.Result, error) {
 	}
 	pages := call.Pages(c, 1)
 	table := pages.Table(append([]string{"ACCOUNT"}, l.titles...), len(rows), func(i int) text.Text {
-		return text.Lead(rows[i].account.Name, text.Cell(" "), l.line(rows[i].account, rows[i].one))
+		return text.Newf("*%v*| |%v", rows[i].account.Name, l.line(rows[i].account, rows[i].one))
 	})
 	res.Lines = slices.Concat(text.Lines{head}, unknownOf(unknown, faults), table)
 	return pages.Finish(res)

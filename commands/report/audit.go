@@ -81,7 +81,7 @@ func auditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 func Since(c *call.Call, back time.Duration) (time.Time, error) {
 	since, err := auditFrom(c, back)
 	if err == nil && since.IsZero() {
-		err = refusal.Usage("Invalid duration: forever. Example: ", text.Code("since=24h"))
+		err = refusal.Usage("Invalid duration: forever. Example: `since=24h`")
 	}
 	return since, err
 }

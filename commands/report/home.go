@@ -243,7 +243,7 @@ func (h Home) triaged(o Overview, id string, words text.Text, k record.Triage, w
 	if o.NoStore {
 		of = text.New("who is on it is unknown")
 	}
-	words.Add(" · ", of, " · ", text.Code(id), written)
+	words.Addf(" · %v · `%v`%v", of, id, written)
 	if k.Owner != nil || o.NoStore {
 		return h.row(o, words)
 	}
@@ -410,8 +410,8 @@ func (o Overview) trouble() (lines text.Lines) {
 	for _, name := range o.Damaged {
 		line := text.Newf("*Damaged in Redis, and set aside: *`%v`", text.Sanitize(name, text.MaxPath))
 		if _, id, ok := strings.Cut(name, ":changes "); ok {
-			line.Add(". Whether change ", text.Code(text.Field(id)),
-				" is in force is unknown, and wafbot can't end it: look at ", text.Code("lists"), " and ", text.Code("rules"))
+			line.Addf(". Whether change `%v` is in force is unknown, and wafbot can't end it: look at `lists` and `rules`",
+				text.Field(id))
 		}
 		lines = append(lines, line)
 	}

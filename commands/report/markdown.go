@@ -122,7 +122,7 @@ func inPlace(c *call.Call, d *text.Document, h History) {
 		line := text.Lead(ch.Does, ", by ", text.Field(ch.Actor.Name))
 		switch {
 		case ch.Overdue(h.At):
-			line.Add(", though it should have ended ", ch.Until, ": wafbot tries each minute")
+			line.Addf(", though it should have ended %v: wafbot tries each minute", ch.Until)
 		case ch.Until.IsZero():
 			line.Add(", without an end")
 		case ch.MustBeEnded():
@@ -177,7 +177,7 @@ func whoDidWhat(d *text.Document, h History) {
 			if i == 0 {
 				between = ": "
 			}
-			line.Add(between, p.times[outcome], " ", outcome, " (", strings.Join(p.verbs[outcome], ", "), ")")
+			line.Addf("%v%v %v (%v)", between, p.times[outcome], outcome, strings.Join(p.verbs[outcome], ", "))
 		}
 		d.Item(line)
 	}
@@ -202,8 +202,8 @@ func notKnown(h History) text.Lines {
 	e := h.Evidence
 	switch {
 	case h.away != nil:
-		all.Add("What else wafbot saw and did, or a part of it: ", refusal.Store(h.away),
-			". What was done is also on wafbot's standard output")
+		all.Addf("What else wafbot saw and did, or a part of it: %v. What was done is also on wafbot's standard output",
+			refusal.Store(h.away))
 	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Triage.Owner == nil:
 		all.Add("How it looked at first: wafbot posted no card of it, and keeps that only of attacks with a card")
 	case e == nil:
@@ -212,8 +212,8 @@ func notKnown(h History) text.Lines {
 		all.Add("How it looked at first: wafbot's store was emptied since, or an earlier version did not keep it")
 	}
 	if n := len(h.Outages); n > 0 {
-		all.Add("What happened while it was not watched: ", n, " ", text.Plural(int64(n), "outage"),
-			", with their times above")
+		all.Addf("What happened while it was not watched: %v %v, with their times above", n,
+			text.Plural(int64(n), "outage"))
 	}
 	return all
 }

@@ -30,7 +30,7 @@ func ShowMode(c *call.Call) (res call.Result, err error) {
 	lines := text.Lines{text.Newf("Mode of %v by rules: *%v* (%va node's own setting can override it)",
 		words.ModeApp(c.Account, app), words.ModeName(mode), inherited)}
 	for _, rule := range narrower {
-		lines.Add("• for a part of it: ", words.Rule(c.Account, rule), ", rule ", text.Code(fmt.Sprint(rule.ID)))
+		lines.Addf("• for a part of it: %v, rule `%v`", words.Rule(c.Account, rule), fmt.Sprint(rule.ID))
 	}
 	return call.Result{Lines: lines, Data: map[string]any{"application": app, "mode": mode}}, nil
 }

@@ -25,7 +25,7 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 	}
 	i := slices.IndexFunc(all, func(s record.StormSeen) bool { return s.ID == c.Attack.ID })
 	if i < 0 {
-		return record.StormSeen{}, true, refusal.Usage("storm ", text.Code(c.Attack.ID), " is no longer stored")
+		return record.StormSeen{}, true, refusal.Usage("storm `%v` is no longer stored", c.Attack.ID)
 	}
 	return all[i], true, nil
 }
@@ -114,11 +114,11 @@ func stormTyped(c *call.Call, typed string) (account *config.Account, storm reco
 	case found == 1:
 		return account, storm, nil
 	case found > 1:
-		err = refusal.Usage(shown, " fits ", text.Count(found, "storm"), ": write more of the id")
+		err = refusal.Usage("%v fits %v: write more of the id", shown, text.Count(found, "storm"))
 	case err != nil:
 	case strings.HasPrefix(record.FoldID(typed), "a"):
-		err = refusal.Usage(shown, " is the id of an attack, and that of a storm begins with s: ", "explain attack="+shown,
-			" says which one grouped it")
+		err = refusal.Usage("%v is the id of an attack, and that of a storm begins with s: %v says which one grouped it",
+			shown, "explain attack="+shown)
 	default:
 		err = NoStorm(typed)
 	}
@@ -188,7 +188,7 @@ func StormLines(c *call.Call, seen record.StormSeen) text.Lines {
 		lines = append(lines, text.Lead("Gets through: ", words.Attack(c.Account, one, c.Now)))
 	}
 	if more := s.UnblockedCount - maxUnblocked; more > 0 {
-		lines.Add("… and ", text.Number(more), " more that get through")
+		lines.Addf("… and %v more that get through", text.Number(more))
 	}
 	for _, behind := range s.Behind {
 		lines = append(lines, text.Newf("*Behind that: *%v, in %v of these and %v of all",
@@ -219,6 +219,6 @@ func StormListLine(s record.StormSeen) record.Line {
 
 // NoStorm refuses an id that is no stored storm's.
 func NoStorm(typed string) error {
-	return refusal.Usage("Unknown storm: ", text.Code(text.Field(typed)), ". ", text.Code("status"),
-		" names those that go on. An id needs at least ", record.MinPrefix, " characters")
+	return refusal.Usage("Unknown storm: `%v`. `status` names those that go on. An id needs at least %v characters",
+		text.Field(typed), record.MinPrefix)
 }

@@ -192,7 +192,7 @@ func (s Summary) unseen() call.Part {
 		}
 		p.Title = text.Newf("*What happened: *%v, %v", incidents, text.Count(s.Attacks, "other attack"))
 		if !s.NoStore { // else it is unknown what people did
-			p.Title.Add("; ", text.Number(s.BlockedAnyway), " of these blocked by the WAF alone")
+			p.Title.Addf("; %v of these blocked by the WAF alone", text.Number(s.BlockedAnyway))
 		}
 	}
 	for _, m := range s.Modes {
@@ -239,7 +239,7 @@ func (s Summary) notes() call.Part {
 		}
 		about := text.Newf("`%v`", n.Attack)
 		if others := len(s.Notes) - i - 1 - len(slices.DeleteFunc(slices.Clone(s.Notes[i+1:]), same)); others > 0 {
-			about.Add(" and ", others, " more")
+			about.Addf(" and %v more", others)
 		}
 		rows = append(rows, call.Row{Text: text.New(about, " ", words.Note(n.Note))})
 	}

@@ -80,9 +80,9 @@ func changesMade(c *call.Call, h History) []moment {
 		case record.StateBegun:
 			line.Add("in progress, or its outcome is unknown")
 		case record.StateFailed:
-			line.Add(text.Bold("NOT done"), ", ", ch.Fault)
+			line.Addf("*NOT done*, %v", ch.Fault)
 		case record.StateHalf:
-			line.Add(text.Bold("only partly done"), ", ", ch.Fault)
+			line.Addf("*only partly done*, %v", ch.Fault)
 		case record.StateDone, record.StateUndone:
 			line.Add(words.Accepted(ch))
 		}

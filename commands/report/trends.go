@@ -203,10 +203,10 @@ func seriesLines(title string, all []Series, name func(string) text.Text) (lines
 	}
 	lines = append(lines, text.Lead(title))
 	for _, s := range all[:min(namedInTrend, len(all))] {
-		lines.Add("• ", text.Code(bars(s.Attacks)), " ", text.Number(s.total()), " ", name(s.Name))
+		lines.Addf("• `%v` %v %v", bars(s.Attacks), text.Number(s.total()), name(s.Name))
 	}
 	if more := len(all) - namedInTrend; more > 0 {
-		lines.Add("… and ", text.Number(more), " more")
+		lines.Addf("… and %v more", text.Number(more))
 	}
 	return lines
 }
@@ -232,14 +232,13 @@ func (t Trend) remarks() (lines text.Lines) {
 		lines.Add("An attack that goes on after midnight counts on each of its days")
 	}
 	if t.Results > 0 {
-		lines.Add("Not counted: ", text.Count(t.Results, "record"), " of denied sources and patches at work")
+		lines.Addf("Not counted: %v of denied sources and patches at work", text.Count(t.Results, "record"))
 	}
 	if t.Undated > 0 {
-		lines.Add("Not counted: ", text.Count(t.Undated, "row"), " of which the service doesn't say the day")
+		lines.Addf("Not counted: %v of which the service doesn't say the day", text.Count(t.Undated, "row"))
 	}
 	if t.CutAt > 0 {
-		lines.Add("The service has more rows than wafbot reads at once: ", text.Code("trends since=1d"),
-			" asks for the fewest")
+		lines.Addf("The service has more rows than wafbot reads at once: `trends since=1d` asks for the fewest")
 	}
 	return lines
 }

@@ -26,7 +26,7 @@ func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {
 	case t.Owner.Is(c.Actor):
 		return unchanged(*t, text.New(words.Owner(t.Owner), " already")), nil
 	}
-	return call.Result{}, refusal.Nothing(words.Owner(t.Owner), ". ", takeOver(c))
+	return call.Result{}, refusal.Nothing("%v. %v", words.Owner(t.Owner), takeOver(c))
 }
 
 func unack() *call.Command {

@@ -36,7 +36,7 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	typed := c.Line.Words[0]
 	i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return fmt.Sprint(r.ID) == typed })
 	if i < 0 {
-		return nil, refusal.Nothing("there is no rule ", text.Code(typed), ": ", text.Code("rules"), " lists them")
+		return nil, refusal.Nothing("there is no rule `%v`: `rules` lists them", typed)
 	}
 	rule := rules[i]
 	if err := deletable(rule); err != nil {
@@ -54,7 +54,7 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	}
 	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
 		if ours {
-			words.Add(". ", text.Code("undo "+made.ID), " instead puts back what stood before")
+			words.Addf(". `undo %v` instead puts back what stood before", made.ID)
 		}
 		p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
 	}
@@ -79,11 +79,10 @@ func deletable(r apiclient.Rule) error {
 	id := strconv.FormatInt(r.ID, 10)
 	switch {
 	case r.System:
-		return refusal.Guarded("rule ", text.Code(id), " is the service's own (", text.Field(r.Type),
-			"): wafbot leaves it alone")
+		return refusal.Guarded("rule `%v` is the service's own (%v): wafbot leaves it alone", id, text.Field(r.Type))
 	case !words.KnownKind(r) || !r.Point.Understood() || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
-		return refusal.Guarded("rule ", text.Code(id), " (", text.Field(r.Type),
-			") is of a kind that wafbot could not put back: delete it in the service's console")
+		return refusal.Guarded("rule `%v` (%v) is of a kind that wafbot could not put back: delete it in the service's "+
+			"console", id, text.Field(r.Type))
 	}
 	return nil
 }

@@ -49,6 +49,5 @@ func denyTyped(l record.Line) (record.Line, error) {
 	if len(l.Words) > 0 {
 		what = text.Newf("Invalid IP address or range: %v. Example: `block 203.0.113.7`", refusal.Typed(l.Words[0]))
 	}
-	return l, refusal.Usage(what, ". ", text.Code("block-path"), " blocks a path, ", text.Code("mode shop block"),
-		" what attacks an application")
+	return l, refusal.Usage("%v. `block-path` blocks a path, `mode shop block` what attacks an application", what)
 }

@@ -36,8 +36,7 @@ func writeDrill(c *call.Call) (res call.Result, err error) {
 	case err != nil:
 		return res, refusal.Away(err)
 	case replicas == 0:
-		words := text.Newf("No `wafbot serve` is running on this Redis: no replica would post the cards")
-		return res, refusal.Nothing(words)
+		return res, refusal.Nothing("No `wafbot serve` is running on this Redis: no replica would post the cards")
 	}
 	d := record.Drill{
 		ID: "d" + record.ShortHash(c.Account.Name, c.ID), Account: c.Account.Name, By: c.Actor, At: c.Asked,
@@ -63,7 +62,7 @@ func acknowledgeDrill(c *call.Call, d record.Drill, card string) (call.Result, e
 			return unchanged(d, text.New("You have acknowledged this test card already")), nil
 		case at.By != nil:
 			who := text.Bold(text.Field(at.By.Name))
-			return call.Result{}, refusal.Nothing(who, " was faster: the test card is acknowledged")
+			return call.Result{}, refusal.Nothing("%v was faster: the test card is acknowledged", who)
 		default:
 			d.Cards = slices.Clone(d.Cards)
 			d.Cards[i].By, d.Cards[i].After = &c.Actor, max(0, c.Asked.Sub(d.At))

@@ -67,7 +67,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 		if t.Not == "" {
 			line.Add(text.Bold("this one"))
 		} else {
-			line.Add("no, ", t.Not, " is ", valueOf(a, t.Not, k.Attack))
+			line.Addf("no, %v is %v", t.Not, valueOf(a, t.Not, k.Attack))
 		}
 		res.Lines = append(res.Lines, line)
 	}

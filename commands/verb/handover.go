@@ -49,13 +49,12 @@ func writeHandover(c *call.Call) (res call.Result, err error) {
 	switch {
 	case c.Line.Has("all"):
 		if c.Attack != nil && !c.Implied {
-			return res, c.Cmd.Misuse("Either ", text.Code("attack="), " or ", text.Code("--all"), ", not both")
+			return res, c.Cmd.Misuse("Either `attack=` or `--all`, not both")
 		}
 		c.DropAttack()
 		return writeTakeOver(c)
 	case c.Attack == nil:
-		return res, c.Cmd.Misuse("Missing: ", text.Code("attack="), ", the attack's id, as on its card, or ",
-			text.Code("--all"))
+		return res, c.Cmd.Misuse("Missing: `attack=`, the attack's id, as on its card, or `--all`")
 	}
 	to, err := assignee(c)
 	if err != nil {
@@ -122,15 +121,16 @@ func assignee(c *call.Call) (record.Actor, error) {
 	needs := text.Newf(". Who is on an attack needs the role *%v*", record.Responder.String())
 	switch {
 	case s.Unsure:
-		return record.Actor{}, refusal.Guarded("Slack doesn't say just now who ", text.User(to.ID),
-			" is. Try again in a moment")
+		return record.Actor{}, refusal.Guarded("Slack doesn't say just now who %v is. Try again in a moment",
+			text.User(to.ID))
 	case s.Role < record.Responder && s.Could >= record.Responder:
-		return record.Actor{}, refusal.Guarded("Slack doesn't say just now whether ", user,
-			" is in a user group that has a role. Try again in a moment")
+		return record.Actor{}, refusal.Guarded("Slack doesn't say just now whether %v is in a user group that has a "+
+			"role. Try again in a moment", user)
 	case s.Role == record.NoRole:
-		return record.Actor{}, refusal.Guarded(user, " has no role here, or is no full member of the workspace", needs)
+		return record.Actor{}, refusal.Guarded("%v has no role here, or is no full member of the workspace%v", user, needs)
 	case s.Role < record.Responder:
-		return record.Actor{}, refusal.Guarded(user, " has the role ", s.Role.String(), approval.ByGroup(s.Group), needs)
+		return record.Actor{}, refusal.Guarded("%v has the role %v%v%v", user, s.Role.String(), approval.ByGroup(s.Group),
+			needs)
 	}
 	return to, nil
 }
@@ -182,7 +182,7 @@ func writeTakeOver(c *call.Call) (res call.Result, err error) {
 		user, text.Count(len(taken), "attack"), c.Account.Name, text.Enumerate(taken, call.ShortList, text.AsCode))
 	unowned := len(taken)
 	for _, id := range slices.Sorted(maps.Keys(before)) {
-		words.Add(names[id], " on ", before[id], ", ")
+		words.Addf("%v on %v, ", names[id], before[id])
 		unowned -= before[id]
 	}
 	res = saved(taken, text.New(words, "unacknowledged: ", unowned))

@@ -48,7 +48,7 @@ func helpScreen() text.Lines {
 		{"patch attack=ID", "block this type of attack in this place"},
 		{"undo", "undo your last change"},
 	} {
-		lines.Add(text.Code(top.line), ": ", top.does)
+		lines.Addf("`%v`: %v", top.line, top.does)
 	}
 	for _, g := range groups() {
 		name := func(c *call.Command) text.Text { return text.Newf("`%v`", c.Name) }
@@ -75,15 +75,15 @@ func helpAll() text.Lines {
 func commandHelp(c *call.Command) text.Lines {
 	lines := text.Lines{text.Lead(c.Name, ": ", c.Summary), text.Newf("`%v`", c.Usage())}
 	for _, arg := range c.Args {
-		lines.Add("• ", text.Code(arg.Name), ": ", arg.Help)
+		lines.Addf("• `%v`: %v", arg.Name, arg.Help)
 	}
 	for _, flag := range c.Flags {
 		if means := flagHelp()[flag]; means != "" {
-			lines.Add("• ", text.Code("--"+flag), ": ", means)
+			lines.Addf("• `--%v`: %v", flag, means)
 		}
 	}
 	if c.Example != "" {
-		lines.Add("Example: ", text.Code(c.Example))
+		lines.Addf("Example: `%v`", c.Example)
 	}
 	if len(c.Aliases) > 0 {
 		lines.Add("Also: ", strings.Join(c.Aliases, ", "))

@@ -66,7 +66,7 @@ func readHost(value string, _ *config.Account) (string, error) { return strings.
 
 func readRegex(value string, _ *config.Account) (string, error) {
 	if len(value) > maxRegex {
-		return "", refusal.Usage("Invalid regular expression: over ", maxRegex, " bytes long")
+		return "", refusal.Usage("Invalid regular expression: over %v bytes long", maxRegex)
 	}
 	if _, err := scanRegex(value); err != nil {
 		return "", refusal.Invalid("regular expression", value, "sqlmap/1[.][0-9]", text.Sanitize(err.Error(), 200))

@@ -48,7 +48,7 @@ func writeMute(c *call.Call) (res call.Result, err error) {
 		return res, err
 	}
 	if m.Attack != "" && c.Attack.Incident() {
-		return res, refusal.Nothing(text.Code(m.Attack), " is an incident, and incidents are always posted")
+		return res, refusal.Nothing("`%v` is an incident, and incidents are always posted", m.Attack)
 	}
 	all, err := report.ActiveMutes(c)
 	if err != nil {
@@ -62,8 +62,7 @@ func writeMute(c *call.Call) (res call.Result, err error) {
 		return unchanged(all[i], text.New("Muted already: ", words.Mute(all[i]))), nil
 	}
 	if all = slices.DeleteFunc(all, same); len(all) >= maxMutes {
-		return res, refusal.Guarded(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"),
-			" ends one")
+		return res, refusal.Guarded("%v mutes are in force already, and no more are kept. `unmute` ends one", maxMutes)
 	}
 	return saveMutes(c, append(all, m), m, text.New("Muted: ", words.Mute(m)),
 		text.Newf("Incidents are posted all the same. What still goes on then is posted then. `unmute %v` ends it",
@@ -72,7 +71,7 @@ func writeMute(c *call.Call) (res call.Result, err error) {
 
 func muteEnd(c *call.Call) (time.Time, error) {
 	if c.Line.Keys["for"] == grammar.DurationText(grammar.Never) {
-		return time.Time{}, refusal.Usage("Invalid duration: forever. A mute ends. Example: ", text.Code("for=1h"))
+		return time.Time{}, refusal.Usage("Invalid duration: forever. A mute ends. Example: `for=1h`")
 	}
 	length, err := change.Length(c, c.Line.Keys["for"], c.Policy.MuteFor())
 	return c.Now.Add(length), err
@@ -122,7 +121,7 @@ func muteNamed(c *call.Call) (all []record.Mute, i int, err error) {
 	named := func(m record.Mute) bool { return record.MatchID(m.ID, id) }
 	i = slices.IndexFunc(all, named)
 	if i < 0 || slices.ContainsFunc(all[i+1:], named) {
-		return nil, 0, refusal.Nothing("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them")
+		return nil, 0, refusal.Nothing("no mute on %v is that one: `status` lists them", c.Account.Name)
 	}
 	return all, i, nil
 }
@@ -153,13 +152,11 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 	named := slices.DeleteFunc([]string{keys["attack"], keys["source"], keys["type"]},
 		func(what string) bool { return what == "" })
 	if len(named) != 1 {
-		return record.Mute{}, c.Cmd.Misuse("Missing: one of ", text.Code("attack="), ", ", text.Code("source="), " and ",
-			text.Code("type="), ", and only one")
+		return record.Mute{}, c.Cmd.Misuse("Missing: one of `attack=`, `source=` and `type=`, and only one")
 	}
 	if keys["app"] != "" {
 		if m.Attack != "" {
-			return record.Mute{}, c.Cmd.Misuse(text.Code("app="), " goes with ", text.Code("source="), " or ",
-				text.Code("type="))
+			return record.Mute{}, c.Cmd.Misuse("`app=` goes with `source=` or `type=`")
 		}
 		var err error
 		if m.App, err = strconv.Atoi(keys["app"]); err != nil {

@@ -34,8 +34,8 @@ func decideOverride(c *call.Call) (call.Decision, error) {
 			return err
 		}
 		if utf8.RuneCountInString(d.Why) < approval.MinOverrideReason {
-			return refusal.About(refusal.Usage("say why it can't wait, in at least ", approval.MinOverrideReason,
-				" characters: it is posted and kept"), "reason", "")
+			return refusal.About(refusal.Usage("say why it can't wait, in at least %v characters: it is posted and kept",
+				approval.MinOverrideReason), "reason", "")
 		}
 		return nil
 	})

@@ -58,8 +58,8 @@ func writeProtect(c *call.Call) (res call.Result, err error) {
 		lines = append(append(lines, text.New("Protected: ", words.Protected(p))), deniedNow(c, t)...)
 	}
 	if len(all) > maxProtected {
-		return res, refusal.Guarded("more than ", maxProtected,
-			" ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration")
+		return res, refusal.Guarded("more than %v ranges would be protected, and no more are kept: write them into "+
+			"`sources` of the configuration", maxProtected)
 	}
 	if !fresh {
 		return call.Result{Outcome: "nothing", Lines: lines, Data: all}, nil
@@ -110,12 +110,12 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 		}
 	}
 	if len(found) != 1 {
-		words := text.Newf("%v is not protected on %v: `sources` lists what is", refusal.Typed(word), c.Account.Name)
 		if own, ok := c.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
-			words = text.Newf("`%v` is *%v* by the configuration, or by nature: only who runs wafbot can change that",
-				t.String(), text.Field(own.Name))
+			return call.Result{}, refusal.Nothing("`%v` is *%v* by the configuration, or by nature: only who runs wafbot "+
+				"can change that", t.String(), text.Field(own.Name))
 		}
-		return call.Result{}, refusal.Nothing(words)
+		return call.Result{}, refusal.Nothing("%v is not protected on %v: `sources` lists what is", refusal.Typed(word),
+			c.Account.Name)
 	}
 	left := slices.DeleteFunc(slices.Clone(c.Context.Protected),
 		func(p record.Protected) bool { return p.ID == found[0].ID })

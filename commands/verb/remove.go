@@ -64,14 +64,14 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 	}
 	switch {
 	case len(matches) == 0:
-		return nil, refusal.About(refusal.Nothing(text.Code(typed), " is on no list", wider), "entry", "")
+		return nil, refusal.About(refusal.Nothing("`%v` is on no list%v", typed, wider), "entry", "")
 	case len(matches) > 1:
 		var where []string
 		for _, e := range matches {
 			where = append(where, fmt.Sprintf("%d (%s, %s)", e.ID, words.ListName(e.List), call.AppsText(c.Account, e.Apps)))
 		}
-		return nil, refusal.About(refusal.Usage(text.Code(typed), " stands there ", len(matches),
-			" times: name the entry by its number: ", strings.Join(where, "; ")), "entry", "")
+		return nil, refusal.About(refusal.Usage("`%v` stands there %v times: name the entry by its number: %v", typed,
+			len(matches), strings.Join(where, "; ")), "entry", "")
 	}
 	e := matches[0]
 	p := call.Plan{

@@ -79,9 +79,9 @@ func addNote(c *call.Call, k *record.Triage, note string) (id string, err error)
 	case n == 0:
 		return "", c.Cmd.Misuse("Empty: the note")
 	case n > words.MaxNote:
-		return "", refusal.Usage("Too long: the note has ", n, " characters: ", words.MaxNote, " at most")
+		return "", refusal.Usage("Too long: the note has %v characters: %v at most", n, words.MaxNote)
 	case len(k.Notes) == words.MaxNotes:
-		return "", refusal.Guarded("this attack has ", words.MaxNotes, " notes already, and no more are kept")
+		return "", refusal.Guarded("this attack has %v notes already, and no more are kept", words.MaxNotes)
 	}
 	k.Notes = append(k.Notes, record.Note{ID: id, By: c.Actor, At: c.Now, Text: note})
 	return id, nil

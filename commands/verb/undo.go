@@ -60,8 +60,7 @@ func undoTyped(l record.Line) (record.Line, error) {
 		l.Flags = slices.Sorted(slices.Values(append(slices.Clone(l.Flags), change.FlagAll)))
 	}
 	if l.Has(change.FlagAll) && l.Keys["attack"] == "" && l.Keys["by"] == "" {
-		return l, refusal.Usage("Missing: ", text.Code("attack="), " or ", text.Code("by="), ". Example: ",
-			text.Code("undo all by=@me"))
+		return l, refusal.Usage("Missing: `attack=` or `by=`. Example: `undo all by=@me`")
 	}
 	return l, nil
 }
@@ -70,10 +69,7 @@ func undoNeeds(c *call.Call) call.Needs {
 	if change.UndoesMany(c) {
 		return call.Needs{Efficacy: true}
 	}
-	ch, err := change.ByLine(c)
-	if err != nil {
-		return call.Needs{}
-	}
+	ch, _ := change.ByLine(c)
 	n := change.UndoNeeds(ch)
 	n.Triage = ch.AttackID
 	return n

@@ -173,7 +173,7 @@ func readVuln(c *call.Call) (res call.Result, err error) {
 		lines = append(text.Lines{text.Lead(c.Account.Name, ": ", vulnLine(*issue))}, vulnDetails(*issue)...)
 	}
 	if shown.Vulnerability == nil && len(attacks) == 0 && noIssues == nil && noAttacks == nil {
-		return res, refusal.Usage("Unknown security issue: ", text.Code(typed), ". ", text.Code("vulns all"), " lists them")
+		return res, refusal.Usage("Unknown security issue: `%v`. `vulns all` lists them", typed)
 	}
 	if noAttacks != nil {
 		lines.Add("Its incidents are unknown", because(c, noAttacks))
@@ -194,7 +194,7 @@ func because(c *call.Call, err error) text.Text {
 // vulnDetails are what the listing has no room for.
 func vulnDetails(v apiclient.Vulnerability) (lines text.Lines) {
 	given := func(word string) string { return cmp.Or(text.Field(word), "unknown") }
-	lines.Add("Found by ", given(strings.ToLower(v.DetectionMethod)), ", target ", given(v.Target), ", in the console ",
+	lines.Addf("Found by %v, target %v, in the console %v%v", given(strings.ToLower(v.DetectionMethod)), given(v.Target),
 		given(v.WID), words.Part(apiclient.Attack{Parameter: v.Parameter}))
 	for _, words := range []string{v.Description, v.Additional} {
 		if words != "" {

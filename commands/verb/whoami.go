@@ -37,11 +37,11 @@ func readWhoami(c *call.Call) (call.Result, error) {
 			alike[same] = append(alike[same], a)
 			continue
 		}
-		res.Lines.Add("• ", text.Bold(a.Name), ": ", text.Join(lines, ". "))
+		res.Lines.Addf("• *%v*: %v", a.Name, text.Join(lines, ". "))
 	}
 	for _, same := range slices.Sorted(maps.Keys(alike)) {
 		lines, _ := standing(c, alike[same][0])
-		res.Lines.Add("• ", call.AccountNames(alike[same]), ": ", text.Join(lines, ". "))
+		res.Lines.Addf("• %v: %v", call.AccountNames(alike[same]), text.Join(lines, ". "))
 	}
 	res.Data = map[string]any{"id": c.Actor.ID, "name": c.Actor.Name, "accounts": accounts}
 	return res, nil

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,13 +29,15 @@ func TestSentencesAreWhole(t *testing.T) {
 			require.NoError(t, err)
 			file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
 			require.NoError(t, err)
-			said := []string{"Newf", "Addf"}
+			said := []string{"Newf", "Addf", "Misuse"}
+			refuses := []string{"Usage", "Guarded", "Denied", "Nothing"}
 			if strings.Contains(path, "bot/card/") {
 				said = append(said, "say", "spare")
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				if call, ok := n.(*ast.CallExpr); ok {
-					if f, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(said, f.Sel.Name) {
+					if f, ok := call.Fun.(*ast.SelectorExpr); ok && (slices.Contains(said, f.Sel.Name) ||
+						slices.Contains(refuses, f.Sel.Name) && types.ExprString(f.X) == "refusal") {
 						requireWhole(t, path, call)
 						read++
 					}
@@ -52,17 +55,28 @@ func requireWhole(t *testing.T, path string, call *ast.CallExpr) {
 	if call.Ellipsis.IsValid() {
 		return
 	}
-	at := slices.IndexFunc(call.Args, func(e ast.Expr) bool {
-		l,
-			ok := e.(*ast.BasicLit)
-		return ok && l.Kind == token.STRING
-	})
+	at := slices.IndexFunc(call.Args, func(e ast.Expr) bool { return written(e) != "" })
 	require.GreaterOrEqual(t, at, 0, "%s: a sentence is written where it is said", path)
-	sentence, err := strconv.Unquote(call.Args[at].(*ast.BasicLit).Value)
-	require.NoError(t, err)
+	sentence := written(call.Args[at])
 	require.Equal(t, strings.Count(sentence, "%v"), len(call.Args)-at-1, "%s: values of %q", path, sentence)
 	require.Equal(t, strings.Count(sentence, "%"), strings.Count(sentence, "%v"), "%s: only %%v in %q", path, sentence)
 	for _, mark := range []string{"*", "`", "|"} {
 		require.Zero(t, strings.Count(sentence, mark)%2, "%s: %s of %q", path, mark, sentence)
 	}
+}
+
+// written is what a string says that stands in the source, if need be in several pieces.
+func written(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		said, err := strconv.Unquote(e.Value)
+		if err == nil && e.Kind == token.STRING {
+			return said
+		}
+	case *ast.BinaryExpr:
+		if before, after := written(e.X), written(e.Y); before != "" && after != "" {
+			return before + after
+		}
+	}
+	return ""
 }
