@@ -63,10 +63,8 @@ type Preferences interface {
 
 // Notifier notifies people of events.
 type Notifier interface {
-	// Notify says that events of the account were stored. They are passed along so that they need not be read back.
-	Notify(account string, events []record.Event)
-	// Redraw says that cards are stale because of what was judged.
-	Redraw(account string)
+	// Saved says what was stored of the account. It is passed along so that it need not be read back.
+	Saved(account string, u record.PollUpdate)
 }
 
 // Judge says what a complete poll means for what is in force against attacks, also one that found nothing: time passes.
@@ -115,8 +113,9 @@ func (c *Config) stormRoute(channel string, taken map[int]bool) config.Route {
 
 // accountEvent is an event of the account as a whole, for its channel. The number distinguishes it from others of its
 // kind.
-func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, payload record.Payload) record.Event {
+func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, detail record.Detail) record.Event {
 	return record.Event{
-		ID: record.DeliveryID(c.Account.Name, "", kind, int(number)), Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at, Payload: payload,
+		ID: record.DeliveryID(c.Account.Name, "", kind, int(number)), Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at,
+		Detail: detail,
 	}
 }

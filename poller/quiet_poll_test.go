@@ -64,9 +64,8 @@ func (q *quiet) Muted(ctx context.Context, account string) (func(apiclient.Attac
 	}, err
 }
 
-// Notify implements poller.Notifier.
-func (*quiet) Notify(string, []record.Event) {}
-func (*quiet) Redraw(string)                 {}
+// Saved implements poller.Notifier.
+func (*quiet) Saved(string, record.PollUpdate) {}
 
 // polling marks the contexts of polls: beats and renewals go on beside them.
 type polling struct{}

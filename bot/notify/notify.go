@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -145,10 +147,25 @@ func (n *Notifier) queue(account string) *queue {
 func (n *Notifier) Owns(account string) bool { return n.own(account) != nil }
 
 // Notify says that events of the account were put into the outbox. They are passed along so that they need not be read
-// back.
+// back, unless what is stored of their attacks has to be.
 func (n *Notifier) Notify(account string, events []record.Event) {
-	if q := n.queue(account); q != nil {
+	unread := func(e record.Event) bool { return e.Subject != "" && e.Attack == nil }
+	switch q := n.queue(account); {
+	case q == nil:
+	case slices.ContainsFunc(events, unread):
+		q.expect(math.MaxInt)
+	default:
 		q.add(events)
+	}
+}
+
+// Saved says what a poll stored of the account.
+func (n *Notifier) Saved(account string, u record.PollUpdate) {
+	if q := n.queue(account); q != nil {
+		q.saved(u)
+	}
+	if len(u.Judged) > 0 {
+		n.Redraw(account)
 	}
 }
 

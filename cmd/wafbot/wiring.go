@@ -51,6 +51,8 @@ type app struct {
 	left     atomic.Pointer[map[string][]record.Change] // what nothing ends, by account that isn't in the configuration; nil: it isn't known
 	metrics  *metrics.Metrics
 
+	misconfigured atomic.Bool // the configuration as it is now can't be used: the one before counts
+
 	redisSaid string // why Redis can't be used, as it was logged last
 }
 
@@ -133,6 +135,9 @@ func (a *app) tenant(i int) (*tenant, error) {
 func (a *app) Notify(account string, events []record.Event) {
 	a.notifier.Notify(account, events)
 }
+
+// Saved passes on what a poll stored.
+func (a *app) Saved(account string, u record.PollUpdate) { a.notifier.Saved(account, u) }
 
 // Redraw passes on that cards are stale.
 func (a *app) Redraw(account string) { a.notifier.Redraw(account) }

@@ -43,7 +43,7 @@ func (u PollUpdate) Empty() bool {
 // the events. So a storm is stored before what it groups, which would be lost without it; and incidents before either.
 func (u PollUpdate) AttackIDs() (ids []string) {
 	for _, e := range u.Events {
-		ids = append(ids, e.Attack().ID)
+		ids = append(ids, e.Subject)
 	}
 	ids = slices.AppendSeq(ids, maps.Keys(u.Attacks))
 	ids = slices.AppendSeq(ids, maps.Keys(u.Evidence))

@@ -25,7 +25,7 @@ func TestVeryManyAttacksAreDeleted(t *testing.T) {
 			ids = append(ids, fmt.Sprint("x:", i))
 		}
 		reached := record.Cap{Over: "over 40,000 attacks in 24 h", Edge: noon}
-		event := record.Event{ID: "gap", Account: "acme", Kind: record.MonitoringGap, Channel: "C1", At: noon, Payload: record.GapFacts{}}
+		event := record.Event{ID: "gap", Account: "acme", Kind: record.MonitoringGap, Channel: "C1", At: noon, Detail: record.GapFacts{}}
 		require.Eventually(t, func() bool {
 			return s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Attacks: shownAll(ids...)}) == nil
 		}, patience, 100*time.Millisecond)
