@@ -191,18 +191,14 @@ func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 	if c.Anyway || c.Actor.Via == record.ViaClock {
 		return nil
 	}
-	var warned call.Plan
-	for _, p := range plans {
-		if len(p.Nothing) > 0 {
-			continue
-		}
+	warned := call.Plan{Does: DoesText(plans)}
+	for _, p := range toDo(plans) {
 		warned.Notes = append(warned.Notes, p.Notes...)
 		for _, w := range p.Warnings {
 			if !w.Known && (!w.InDialog || !c.Warned) && (w.Always || !c.Yes) {
 				warned.Warnings = append(warned.Warnings, w)
 			}
 		}
-		warned.Does = joinWords(warned.Does, p.Does)
 	}
 	if len(c.Needs) > 0 && warned.Does != "" {
 		warned.Notes = append(warned.Notes, Note(c))

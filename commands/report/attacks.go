@@ -97,21 +97,21 @@ func ListAttacks(c *call.Call, what string, back time.Duration) (res call.Result
 		at:   func(a apiclient.Attack) time.Time { return a.Last },
 		line: func(of *config.Account, a apiclient.Attack) text.Text { return words.Attack(of, a, c.Times[of.Name]) },
 	}
-	data, failed := []call.AttackRow{}, 0
+	data, known := []call.AttackRow{}, false
 	for _, a := range c.InScope {
 		one := c.For(a)
 		list := listed[apiclient.Attack]{account: a}
 		if list.rows, err = one.Facts.Attacks.Get(); err != nil {
-			list.err = refusal.FromService(fmt.Errorf("list attacks of %s: %w", a.Name, err))
-			failed++
+			err = refusal.FromService(fmt.Errorf("list attacks of %s: %w", a.Name, err))
 		}
+		list.err, known = err, known || err == nil
 		for _, attack := range list.rows {
 			data = append(data, one.AttackRow(attack, record.Triage{}))
 		}
 		l.of = append(l.of, list)
 	}
-	if failed == len(l.of) {
-		return res, l.of[failed-1].err
+	if !known {
+		return res, err
 	}
 	return l.answer(c, data)
 }
