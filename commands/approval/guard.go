@@ -109,10 +109,8 @@ func RequireRole(c *call.Call, least record.Role) error {
 		return refusal.Denied("%v, and whether you have it by a user group Slack doesn't say just now. Try again in a "+
 			"moment. The operator of wafbot finds the reason in its log", needs)
 	}
-	return &refusal.Refusal{
-		Kind: refusal.ErrDenied, Next: WhomToAsk(c, least),
-		Text: text.New(needs, "; yours is ", c.Role.String()),
-	}
+	needs.Addf("; yours is %v", c.Role.String())
+	return &refusal.Refusal{Kind: refusal.ErrDenied, Next: WhomToAsk(c, least), Text: needs}
 }
 
 // NoRole refuses who may do nothing. A person of another workspace isn't told who may.
