@@ -138,9 +138,9 @@ func (r *Rebuild) begins() store.Rebuilt {
 	now := r.now()
 	b := store.Rebuilt{At: now, FirstStart: r.began, Attacks: map[string]record.AttackState{}}
 	for _, id := range slices.Sorted(maps.Keys(r.cards)) {
-		c := r.cards[id]
-		b.Attacks[c.AttackID] = Attack(c.CardMetadata, now)
-		b.Cards = append(b.Cards, store.Card{Attack: id, Channel: c.Channel, TS: c.ts})
+		c, ts := r.cards[id].CardMetadata, r.cards[id].ts
+		b.Attacks[c.AttackID] = Attack(c, now)
+		b.Cards = append(b.Cards, store.Card{Attack: id, Channel: c.Channel, TS: ts})
 	}
 	return b
 }
