@@ -13,16 +13,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func attack() *call.Command {
-	return command(`attack: viewer
-one attack: what, from where, since when, and what was done
-ID Attack
-Example: attack ak7q2m9xw`, call.Command{
-		Needs: call.Rounds{attackNeeds, report.GroupedNeeds},
-		Read:  readAttack,
-	})
-}
-
 func attackNeeds(c *call.Call) call.Needs {
 	n := report.FreshNeeds(c)
 	n.Entries, n.Rules, n.Changes, n.Efficacy, n.Context, n.Storms = call.AllLists, call.AllRules, true, true, true, true

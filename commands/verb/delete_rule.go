@@ -16,18 +16,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func deleteRule() *call.Command {
-	return command(`delete-rule unrule: admin
-delete a rule
-RULE: the rule's number, as rules shows it
-[attack=]
-[reason=]
-Example: delete-rule 5001`, call.Command{
-		Needs: call.Needs{Rules: call.AllRules}.Always(),
-		Plan:  planDeleteRule,
-	})
-}
-
 func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	rules, err := c.Facts.Rules.Get()
 	if err != nil {

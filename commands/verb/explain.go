@@ -20,16 +20,6 @@ type explanation struct {
 	Muted *record.Mute `json:"muted,omitempty"`
 }
 
-func explain() *call.Command {
-	return command(`explain: viewer
-where an attack goes and why: its route, its card, its mute
-attack=
-Example: explain attack=ak7q2m9xw`, call.Command{
-		Needs: call.Rounds{explainNeeds, routingNeeds},
-		Read:  readExplain,
-	})
-}
-
 func explainNeeds(c *call.Call) call.Needs {
 	n := report.FreshNeeds(c)
 	n.Storms, n.Mutes = true, true

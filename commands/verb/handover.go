@@ -10,28 +10,12 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-func handover() *call.Command {
-	return command(`handover assign: responder
-hand an attack to another user, or take it over; with --all everything that goes on
-[MESSAGE…]: what they should know: becomes a note
-to=: who: @me, a mention, or a Slack user id as U0123ABCD
-[attack=]: the attack's id, as on its card; in a card's thread it need not be written; left out with --all
-[--all]
-Example: handover --all to=@me`, call.Command{
-		Form:    form.HandoverForm,
-		Missing: func(l record.Line) bool { return l.Keys["attack"] == "" && !l.Has("all") },
-		Needs:   call.Rounds{handoverNeeds},
-		Write:   writeHandover,
-	})
-}
 
 func handoverNeeds(c *call.Call) (n call.Needs) {
 	if to := handedTo(c); !to.Is(c.Actor) {
@@ -214,3 +198,5 @@ func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
 	}
 	return ongoing, nil
 }
+
+func handoverMisses(l record.Line) bool { return l.Keys["attack"] == "" && !l.Has("all") }

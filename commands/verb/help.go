@@ -9,18 +9,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func help() *call.Command {
-	return command(`help: viewer
-this list, or all about one command
-[COMMAND]: the command; all: every one in a line`, call.Command{
-		AnyAccount: true,
-		Read: func(c *call.Call) (call.Result, error) {
-			lines, err := Help(strings.Join(c.Line.Words, " "))
-			return call.Result{Lines: lines}, err
-		},
-	})
-}
-
 // Help is the list of commands, for where there is no Runner yet.
 func Help(verb string) (text.Lines, error) {
 	switch strings.ToLower(verb) {
@@ -108,4 +96,9 @@ func flagHelp() map[string]string {
 		call.FlagShared: "you know that the source is likely a CDN, a proxy or an office, and aren't asked about that",
 		call.FlagLocked: "you know that the service said lately that its rules are locked, and aren't asked about that",
 	}
+}
+
+func readHelp(c *call.Call) (call.Result, error) {
+	lines, err := Help(strings.Join(c.Line.Words, " "))
+	return call.Result{Lines: lines}, err
 }

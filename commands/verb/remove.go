@@ -19,21 +19,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func remove() *call.Command {
-	return command(`remove unblock unban: responder
-take an entry off a list
-ENTRY: the entry's number as lists shows it, or its source exactly as it stands there
-[list=]: black, white or gray, where a source is on several
-[attack=]
-[reason=]
-Example: remove 203.0.113.7 list=black`, call.Command{
-		Needs: call.Rounds{func(c *call.Call) call.Needs {
-			return call.Needs{Entries: cmp.Or(c.Line.Keys["list"], call.AllLists)}
-		}},
-		Plan: planRemove,
-	})
-}
-
 func planRemove(c *call.Call) ([]call.Plan, error) {
 	entries, err := c.Facts.Entries.Get()
 	if err != nil {
@@ -140,4 +125,8 @@ func foreign(changes []record.Change, e apiclient.IPRule, now time.Time) (apicli
 		}
 	}
 	return apiclient.IPRule{}, false
+}
+
+func removeNeeds(c *call.Call) call.Needs {
+	return call.Needs{Entries: cmp.Or(c.Line.Keys["list"], call.AllLists)}
 }

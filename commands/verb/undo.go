@@ -36,21 +36,6 @@ func offerProtect(c *call.Call, ch record.Change) text.Lines {
 	return text.Lines{text.Newf("If it must never be denied again, an admin can say so: `%v`", line.String())}
 }
 
-func undo() *call.Command {
-	return command(`undo: responder
-undo changes: your last one, those with these ids, or all of an attack or a person
-[CHANGE…]: the change's id, as c7k2m9xw4; left out with all else: your last one
-[attack=]: all that was done for that attack
-[by=]: all that a user did: @me, a mention, or a part of a name or id; with since=, or --all. Of another user: admin
-[since=] How far back: only what was done in so long: 30m
-[--all]
-Example: undo by=@me since=30m`, call.Command{
-		Typed: undoTyped,
-		Needs: call.Rounds{undoNeeds},
-		Plan:  planUndo,
-	})
-}
-
 // undoTyped reads the word all as the flag. It refuses that unless the line says whose changes, or for which attack:
 // nobody wants to undo everything at once.
 func undoTyped(l record.Line) (record.Line, error) {

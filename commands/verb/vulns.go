@@ -16,23 +16,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func vulns() *call.Command {
-	return command(`vulns: viewer
-the security issues that are open, the most severe first; or one with its incidents
-[WHICH]: all: closed ones and false positives too; or an issue's id: that one with its incidents
-[page=]
-[--all]
-Example: vulns 812`, call.Command{
-		Needs: call.Rounds{vulnNeeds, incidentNeeds},
-		Read: func(c *call.Call) (call.Result, error) {
-			if _, one := vulnTyped(c); one {
-				return readVuln(c)
-			}
-			return readVulns(c)
-		},
-	})
-}
-
 // allVulns is the word for the issues that are closed, too.
 const allVulns = "all"
 
@@ -50,6 +33,9 @@ func readWhichVulns(value string, _ *config.Account) (string, error) {
 }
 
 func readVulns(c *call.Call) (call.Result, error) {
+	if _, one := vulnTyped(c); one {
+		return readVuln(c)
+	}
 	all := len(c.Line.Words) > 0
 	issues, err := c.Facts.Vulnerabilities.Get()
 	if err != nil {
