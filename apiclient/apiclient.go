@@ -20,7 +20,7 @@ import (
 type Config struct {
 	BaseURL   string       // the cloud's base address, http or https
 	Token     Secret       // the API token; either this or TokenFile
-	TokenFile string       // holds the token; read again when it changes and once after a refusal (401, 403)
+	TokenFile string       // holds the token; read before each request, and once more after a refusal (401, 403)
 	ClientID  int          // the account; 0: asked of the API on first need, once, and kept
 	HTTP      *http.Client // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it sets
 	Tries     int          // how often one request is sent at most; 0: 4

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // DefaultApp is the id of the default application in attack records and conditions.
@@ -42,40 +41,34 @@ func (s Status) PassRank() (rank int, known bool) {
 // Attack is one attack record. A record that carries a vulnerability id is an incident.
 // Empty strings, zero times and unknown figures were absent, null or unreadable in the service's answer.
 type Attack struct {
-	ID          string         `json:"id" api:"attackid"` // attackid, the identity: other fields of the same record keep changing
-	ClientID    int            `json:"client_id,omitempty" api:"clientid"`
-	App         Figure         `json:"app,omitzero" api:"poolid"` // application id; DefaultApp is the default application
-	Domain      string         `json:"domain,omitempty" api:"domain"`
-	Path        string         `json:"path,omitempty" api:"path"` // can be the literal "[multiple]"
-	Method      string         `json:"method,omitempty" api:"method"`
-	Parameter   string         `json:"parameter,omitempty" api:"parameter"` // with the tags of its parsers, as POST_login_value
-	Type        string         `json:"type,omitempty" api:"type"`           // an open set: sqli, xss, brute, blocked_source, …
-	First       time.Time      `json:"first,omitzero" api:"first_time"`
-	Last        time.Time      `json:"last,omitzero" api:"last_time"`
-	Hits        Figure         `json:"hits,omitzero" api:"hits"`
-	SourceCount Figure         `json:"source_count,omitzero" api:"ip_count"` // the true number of sources; Sources is cut short
-	Sources     []Source       `json:"sources,omitempty" api:"ip_top"`       // each once
-	Countries   []CountryShare `json:"countries,omitempty" api:"country_top"`
-	StatusCodes []int          `json:"status_codes,omitempty" api:"statuscodes"` // the answers that the application gave, each code once, in order; none: unknown
-	VulnID      string         `json:"vuln_id,omitempty" api:"vulnid"`           // "" unless it is an incident
-	Threat      Figure         `json:"threat,omitzero" api:"threat"`
-	Target      string         `json:"target,omitempty" api:"target"`
-	Payloads    Figure         `json:"payloads,omitzero" api:"vectors_count"`     // vectors_count
-	BlockStatus string         `json:"block_status,omitempty" api:"block_status"` // as the service wrote it
-	State       string         `json:"state,omitempty" api:"state"`               // "falsepositive" when a person set it
+	ID          string    `json:"id" api:"attackid"` // attackid, the identity: other fields of the same record keep changing
+	ClientID    int       `json:"client_id,omitempty" api:"clientid"`
+	App         Figure    `json:"app,omitzero" api:"poolid"` // application id; DefaultApp is the default application
+	Domain      string    `json:"domain,omitempty" api:"domain"`
+	Path        string    `json:"path,omitempty" api:"path"` // can be the literal "[multiple]"
+	Method      string    `json:"method,omitempty" api:"method"`
+	Parameter   string    `json:"parameter,omitempty" api:"parameter"` // with the tags of its parsers, as POST_login_value
+	Type        string    `json:"type,omitempty" api:"type"`           // an open set: sqli, xss, brute, blocked_source, …
+	First       time.Time `json:"first,omitzero" api:"first_time"`
+	Last        time.Time `json:"last,omitzero" api:"last_time"`
+	Hits        Figure    `json:"hits,omitzero" api:"hits"`
+	SourceCount Figure    `json:"source_count,omitzero" api:"ip_count"` // the true number of sources; Sources is cut short
+	Sources     []Source  `json:"sources,omitempty" api:"ip_top"`       // each once
+	Countries   []Source  `json:"countries,omitempty" api:"country_top"`
+	StatusCodes []int     `json:"status_codes,omitempty" api:"statuscodes"` // the answers that the application gave, each code once, in order; none: unknown
+	VulnID      string    `json:"vuln_id,omitempty" api:"vulnid"`           // "" unless it is an incident
+	Threat      Figure    `json:"threat,omitzero" api:"threat"`
+	Target      string    `json:"target,omitempty" api:"target"`
+	Payloads    Figure    `json:"payloads,omitzero" api:"vectors_count"`     // vectors_count
+	BlockStatus string    `json:"block_status,omitempty" api:"block_status"` // as the service wrote it
+	State       string    `json:"state,omitempty" api:"state"`               // "falsepositive" when a person set it
 }
 
-// Source is one of an attack's busiest sources.
+// Source is one of an attack's busiest sources, or, without an address, the part of its hits that came from a country.
 type Source struct {
-	IP      netip.Addr `json:"ip" api:"ip"` // v4-mapped addresses are unmapped
+	IP      netip.Addr `json:"ip,omitzero" api:"ip"` // v4-mapped addresses are unmapped
 	Hits    Figure     `json:"hits,omitzero" api:"count"`
 	Country string     `json:"country,omitempty" api:"country"`
-}
-
-// CountryShare is the part of an attack's hits that came from one country.
-type CountryShare struct {
-	Country string `json:"country" api:"country"`
-	Hits    Figure `json:"hits,omitzero" api:"count"`
 }
 
 // Equal reports whether two records say the same.
@@ -117,13 +110,7 @@ func (a Attack) Status() Status { return statusOf(a.BlockStatus) }
 
 // statusOf normalises a blocking status as the service writes it.
 func statusOf(written string) Status {
-	spaced := func(r rune) rune {
-		if r == '_' || r == '-' {
-			return ' '
-		}
-		return unicode.ToLower(r)
-	}
-	switch strings.Map(spaced, strings.TrimSpace(written)) {
+	switch strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(strings.TrimSpace(written)), "_", " "), "-", " ") {
 	case "blocked":
 		return StatusBlocked
 	case "partially blocked", "partly blocked", "partially", "partial":
@@ -253,28 +240,27 @@ func (a *Attack) tidy() {
 	slices.Sort(a.StatusCodes)
 	a.StatusCodes = slices.DeleteFunc(slices.Compact(a.StatusCodes), func(code int) bool { return code < 100 || code > 599 })
 	a.StatusCodes = slices.Clone(a.StatusCodes) // which has no room for those that came twice
-	top := busiest(a.Sources, func(s Source) Figure { return s.Hits })
+	a.Countries = busiest(a.Countries)
+	top, seen := busiest(a.Sources), map[netip.Addr]bool{{}: true} // 192.0.2.1 may also come as ::ffff:192.0.2.1
 	a.Sources = nil
-	for _, s := range top { // 192.0.2.1 may also come as ::ffff:192.0.2.1
-		if s.IP.IsValid() && !slices.ContainsFunc(a.Sources, func(before Source) bool { return before.IP == s.IP }) {
-			s.Country = cut(s.Country, briefText)
-			a.Sources = append(a.Sources, s)
+	for _, s := range top {
+		if !seen[s.IP] {
+			seen[s.IP], a.Sources = true, append(a.Sources, s)
 		}
-	}
-	a.Countries = busiest(a.Countries, func(s CountryShare) Figure { return s.Hits })
-	for i := range a.Countries {
-		a.Countries[i].Country = cut(a.Countries[i].Country, briefText)
 	}
 }
 
 // maxTop is how many of its busiest sources an attack is known by: the service cuts its lists, too.
 const maxTop = 100
 
-// busiest are the items with the most hits, where there are too many.
-func busiest[T any](top []T, hits func(T) Figure) []T {
+// busiest are those with the most hits, where there are too many.
+func busiest(top []Source) []Source {
 	if len(top) > maxTop {
-		slices.SortStableFunc(top, func(x, y T) int { return cmp.Compare(hits(y).N, hits(x).N) })
+		slices.SortStableFunc(top, func(x, y Source) int { return cmp.Compare(y.Hits.N, x.Hits.N) })
 		top = slices.Clone(top[:maxTop])
+	}
+	for i := range top {
+		top[i].Country = cut(top[i].Country, briefText)
 	}
 	return top
 }

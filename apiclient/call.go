@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"sync/atomic"
 	"time"
 )
@@ -25,9 +24,8 @@ var errTooLong = errors.New("answer is longer than 8 MiB, or than can be read in
 // call is one request of the service, as often as it has to be sent.
 type call struct {
 	op           string // for errors, as "list attacks"
-	method, path string
-	query        url.Values
-	body         any // encoded as JSON; nil: none
+	method, path string // the path with its query
+	body         any    // encoded as JSON; nil: none
 	effect       effect
 }
 
@@ -70,7 +68,7 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 			return answer{}, &Error{Op: k.op, Kind: Invalid, Err: err}
 		}
 	}
-	unknown := false
+	doubtful := false
 	for try := 1; ; try++ {
 		sent := time.Now()
 		ans, failure := c.authorised(ctx, k, body)
@@ -80,13 +78,14 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 		}
 		c.log.DebugContext(ctx, "called the service", args...)
 		if failure == nil {
-			ans.doubtful = unknown
+			ans.doubtful = doubtful
 			return ans, nil
 		}
 		pause, again := c.pause(failure, k.effect != once, try)
-		unknown = unknown || failure.unknown && k.effect != reading // a later "exists already" can be an earlier try's work
-		failure.unknown = unknown
-		if !again || ctx.Err() != nil || endsWithin(ctx, pause) {
+		doubtful = doubtful || failure.OutcomeUnknown && k.effect != reading // a later "exists already" can be an earlier try's work
+		failure.OutcomeUnknown = doubtful
+		deadline, ends := ctx.Deadline()
+		if !again || ctx.Err() != nil || ends && time.Until(deadline) <= pause { // the caller learns the reason at once
 			return answer{}, failure
 		}
 		select {
@@ -104,7 +103,7 @@ func (c *Client) authorised(ctx context.Context, k call, body []byte) (answer, *
 	token := c.token.current()
 	ans, failure := c.send(ctx, k, body, token)
 	if failure != nil && (failure.Kind == Unauthenticated || failure.Kind == Forbidden) {
-		if newer, replaced := c.token.replaced(token); replaced {
+		if newer := c.token.current(); newer != token {
 			return c.send(ctx, k, body, newer)
 		}
 		c.forget()
@@ -112,9 +111,16 @@ func (c *Client) authorised(ctx context.Context, k call, body []byte) (answer, *
 	return ans, failure
 }
 
-func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (answer, *Error) {
+// send sends the call once.
+func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (ans answer, failure *Error) {
+	defer func() {
+		if failure != nil {
+			failure.Op = k.op
+			failure.clean(token)
+		}
+	}()
 	if err := ctx.Err(); err != nil {
-		return answer{}, &Error{Op: k.op, Kind: Network, Err: err}
+		return ans, &Error{Kind: Network, Err: err}
 	}
 	// Only a connection that was asked for and never got proves that nothing was sent. A transport of the caller's
 	// that asks for none may have sent it.
@@ -123,71 +129,59 @@ func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (a
 		GetConn: func(string) { asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { got.Store(true) },
 	})
-	req, err := c.request(ctx, k, body)
-	if err != nil {
-		return answer{}, (&Error{Op: k.op, Kind: Invalid, Err: err}).clean(token)
+	var content io.Reader
+	if body != nil {
+		content = bytes.NewReader(body)
 	}
-	req.Header.Set("X-ServiceApi-Token", token.Reveal())
+	req, err := http.NewRequestWithContext(ctx, k.method, c.base+k.path, content)
+	if err != nil {
+		return ans, &Error{Kind: Invalid, Err: err}
+	}
+	req.Header = http.Header{
+		"Accept": {"application/json"}, "User-Agent": {"wafbot"}, "X-Serviceapi-Token": {token.Reveal()},
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	sent := time.Now()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return answer{}, (&Error{Op: k.op, Kind: Network, Err: WithoutURL(err), unknown: got.Load() || !asked.Load()}).clean(token)
+		return ans, &Error{Kind: Network, Err: WithoutURL(err), OutcomeUnknown: got.Load() || !asked.Load()}
 	}
 	defer resp.Body.Close()
 	// What refuses or fails may be a proxy on the way, with a clock of its own.
 	if at := serverTime(resp.Header); c.note != nil && !at.IsZero() && resp.StatusCode/100 == 2 {
 		c.note(sent, at)
 	}
-	ans, failure := read(k.op, resp)
-	if failure != nil {
+	if ans.body, failure = read(resp); failure != nil {
 		failure.RetryAfter = RetryAfter(resp.Header)
-		return answer{}, failure.clean(token)
 	}
-	return ans, nil
+	return ans, failure
 }
 
-func (c *Client) request(ctx context.Context, k call, body []byte) (*http.Request, error) {
-	address := c.base + k.path
-	if len(k.query) > 0 {
-		address += "?" + k.query.Encode()
-	}
-	var content io.Reader
-	if body != nil {
-		content = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, k.method, address, content)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "wafbot")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	return req, nil
-}
-
-// read reads an answer, up to a bound. The status decides how, even if the body is cut
+// read reads an answer, up to a bound, without its envelope. The status decides how, even if the body is cut
 // short. A good status alone says nothing: a proxy gives it, too, with null or {} below. Without the service's
 // envelope an answer must hold something.
-func read(op string, resp *http.Response) (answer, *Error) {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+func read(resp *http.Response) (json.RawMessage, *Error) {
+	if resp.StatusCode/100 != 2 {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, longestRefusal+1))
-		failure := refusal(op, resp.StatusCode, body)
+		failure := refusal(resp.StatusCode, body)
 		if resp.StatusCode < 400 {
 			failure.Message = "a redirect, which is not followed: check the base address"
 		}
-		return answer{}, failure
+		return nil, failure
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	timeout, _ := errors.AsType[net.Error](err)
-	switch {
-	case timeout != nil && timeout.Timeout() && len(body) >= slow:
-		return answer{}, &Error{Op: op, Kind: Network, Status: resp.StatusCode, Err: errTooLong, unknown: true}
-	case err != nil:
-		return answer{}, &Error{Op: op, Kind: Network, Status: resp.StatusCode, Err: err, unknown: true}
-	case len(body) > maxAnswer:
-		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Err: errTooLong, unknown: true}
+	failure := &Error{Kind: Network, Status: resp.StatusCode, Err: err, OutcomeUnknown: true}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && len(body) >= slow {
+		failure.Err = errTooLong
+	}
+	if err != nil {
+		return nil, failure
+	}
+	failure.Kind, failure.Err = Server, errTooLong
+	if len(body) > maxAnswer {
+		return nil, failure
 	}
 	content, status, err := unwrap(body)
 	switch {
@@ -195,14 +189,13 @@ func read(op string, resp *http.Response) (answer, *Error) {
 		err = errors.New(notJSON)
 	case len(bytes.TrimSpace(body)) == 0, err == nil && status == 0 && saysNothing(content):
 		err = errors.New(notTheService)
+	case err == nil && status >= 400:
+		return nil, refusal(status, body)
+	case err == nil:
+		return content, nil
 	}
-	if err != nil {
-		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Message: "answer can't be read", Err: err, unknown: true}
-	}
-	if status >= 400 {
-		return answer{}, refusal(op, status, body)
-	}
-	return answer{body: content}, nil
+	failure.Message, failure.Err = "answer can't be read", err
+	return nil, failure
 }
 
 // serverTime is the time on the service's clock, zero when it is missing.
@@ -228,16 +221,10 @@ func (c *Client) pause(e *Error, repeatable bool, try int) (time.Duration, bool)
 	switch {
 	case e.Kind == Locked:
 		return max(lockedPause*c.step, e.RetryAfter), true
-	case e.Kind == RateLimited, broken && repeatable, e.Kind == Network && !e.unknown:
+	case e.Kind == RateLimited, broken && repeatable, e.Kind == Network && !e.OutcomeUnknown:
 		step := min(c.step<<min(try-1, doublings), longestPause*c.step)
 		step += rand.N(step/2 + 1) // clients that failed together don't come back together
 		return max(step, e.RetryAfter), true
 	}
 	return 0, false
-}
-
-// endsWithin reports whether the context ends before a pause does: then the caller learns the reason at once.
-func endsWithin(ctx context.Context, pause time.Duration) bool {
-	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline) <= pause
 }

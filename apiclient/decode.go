@@ -256,16 +256,16 @@ func decode(object json.RawMessage, own int, into any) (foreign int64) {
 			}
 		}
 		if at := fields[string(name)]; at != nil {
-			fill(string(name), value, v.FieldByIndex(at).Addr().Interface())
+			fill(string(name), value, v.FieldByIndex(at))
 		}
 	}
 	return foreign
 }
 
 // fill reads a member into a field, as far as it can.
-func fill(name string, value json.RawMessage, field any) {
+func fill(name string, value json.RawMessage, field reflect.Value) {
 	t := textOf(value)
-	switch to := field.(type) {
+	switch to := field.Addr().Interface().(type) {
 	case *string:
 		if strings.HasSuffix(name, "id") {
 			t = cmp.Or(t, joined(value))
@@ -275,10 +275,8 @@ func fill(name string, value json.RawMessage, field any) {
 		if to.N, _, to.Known = t.number(); to.N < 0 && name != "poolid" { // a negative count is unknown; a negative application id isn't
 			*to = Figure{}
 		}
-	case *int:
-		*to = int(t.whole())
-	case *int64:
-		*to = t.whole()
+	case *int, *int64:
+		field.SetInt(t.whole())
 	case *bool:
 		if set, err := strconv.ParseBool(cmp.Or(string(t), string(value))); err == nil {
 			*to = set
@@ -304,25 +302,15 @@ func fill(name string, value json.RawMessage, field any) {
 		if all != nil {
 			*to = all
 		}
-	case *[]Source:
-		*to = objects[Source](value)
-	case *[]CountryShare:
-		*to = objects[CountryShare](value)
-	case *[]Condition:
-		*to = objects[Condition](value)
 	case json.Unmarshaler:
 		_ = to.UnmarshalJSON(value)
+	default: // a list of objects. An item that can't be read stays, as a zero one
+		list := items(value)
+		field.Set(reflect.MakeSlice(field.Type(), len(list), len(list)))
+		for i, item := range list {
+			decode(item, 0, field.Index(i).Addr().Interface())
+		}
 	}
-}
-
-// objects reads a list of objects. An item that can't be read stays, as a zero one.
-func objects[T any](value json.RawMessage) []T {
-	list := items(value)
-	all := make([]T, len(list))
-	for i, item := range list {
-		decode(item, 0, &all[i])
-	}
-	return all
 }
 
 // texts are the readable ones of a list, which is bare or, in a selected column, in {count, values}; or the only one.

@@ -295,7 +295,7 @@ func FuzzDecodeError(f *testing.F) {
 		require.NotEqual(t, "unknown error", e.Kind.String())
 		require.LessOrEqual(t, utf8.RuneCountInString(e.Message), 300)
 		require.False(t, strings.ContainsFunc(err.Error(), unicode.IsControl), "%q", err.Error())
-		require.True(t, status >= 300 || e.OutcomeUnknown() || e.Status >= 400)
+		require.True(t, status >= 300 || e.OutcomeUnknown || e.Status >= 400)
 	})
 }
 

@@ -52,38 +52,36 @@ type Error struct {
 	Message    string            // the service's words, hostile like all it sends: at most 300 runes, printable, without the token
 	RetryAfter time.Duration     // how long the service asks to wait; 0: unknown
 	Err        error             // the cause, if any
-
-	unknown bool // one of the tries may have taken effect
+	// OutcomeUnknown says that one of the tries may have taken effect in spite of the error: verify before trying again.
+	// It stays true when a later try of the same call was refused for certain, and is always false for reads.
+	OutcomeUnknown bool
 }
 
 // Error is a failed call: which, how, and the service's own words.
 func (e *Error) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", e.Op, e.Kind)
+	said := fmt.Sprintf("%s: %s", e.Op, e.Kind)
 	if e.Status != 0 {
-		fmt.Fprintf(&b, " (status %d)", e.Status)
+		said += fmt.Sprintf(" (status %d)", e.Status)
 	}
 	if e.Message != "" {
-		fmt.Fprintf(&b, ": %s", e.Message)
+		said += ": " + e.Message
 	}
-	for i, field := range slices.Sorted(maps.Keys(e.Fields)) {
-		fmt.Fprintf(&b, "%s%s %s", [2]string{": ", "; "}[min(i, 1)], field, e.Fields[field])
+	before := ": "
+	for _, field := range slices.Sorted(maps.Keys(e.Fields)) {
+		said += before + field + " " + e.Fields[field]
+		before = "; "
 	}
 	if e.RetryAfter > 0 {
-		fmt.Fprintf(&b, ": asked to wait %s", e.RetryAfter)
+		said += ": asked to wait " + e.RetryAfter.String()
 	}
 	if e.Err != nil {
-		fmt.Fprintf(&b, ": %v", e.Err)
+		said += ": " + e.Err.Error()
 	}
-	return b.String()
+	return said
 }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// OutcomeUnknown reports whether a change may have taken effect in spite of the error: verify before trying again.
-// It stays true when a later try of the same call was refused for certain, and is always false for reads.
-func (e *Error) OutcomeUnknown() bool { return e.unknown }
 
 // KindOf returns the kind of the *Error in err's chain, or 0.
 func KindOf(err error) ErrorKind {
@@ -100,7 +98,7 @@ func invalid(op string, fields map[string]string) error {
 
 // puzzling is a 2xx answer that makes no sense: a change may have been made all the same.
 func puzzling(k call, message string) error {
-	return &Error{Op: k.op, Kind: Server, Message: message, unknown: k.effect != reading}
+	return &Error{Op: k.op, Kind: Server, Message: message, OutcomeUnknown: k.effect != reading}
 }
 
 const (
@@ -115,8 +113,8 @@ const (
 func isPage(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }
 
 // refusal reads an error answer. status is the HTTP status, or the inner one under HTTP 2xx.
-func refusal(op string, status int, body []byte) *Error {
-	e := &Error{Op: op, Status: status}
+func refusal(status int, body []byte) *Error {
+	e := &Error{Status: status}
 	if isPage(body) || len(body) > longestRefusal {
 		e.Message = notJSON
 	} else if inner, _, err := unwrap(body); err == nil {
@@ -125,7 +123,7 @@ func refusal(op string, status int, body []byte) *Error {
 		e.Message = string(body)
 	}
 	e.Kind = kindOf(status, e.words())
-	e.unknown = e.Kind == Server
+	e.OutcomeUnknown = e.Kind == Server
 	return e
 }
 
@@ -160,13 +158,12 @@ func (e *Error) words() string {
 
 // explain reads the body of a refusal: a string, {"error"}, an object of fields, an array, {} or null.
 func explain(body json.RawMessage) (message string, fields map[string]string) {
-	in := map[string]json.RawMessage{}
-	if isObject(body) {
-		in = members(body)
+	if !isObject(body) {
+		return reason(body), nil
 	}
-	message = cmp.Or(reason(in["error"]), reason(in["message"]))
-	if message != "" || !isObject(body) {
-		return cmp.Or(message, reason(body)), nil
+	in := members(body)
+	if message = cmp.Or(reason(in["error"]), reason(in["message"])); message != "" {
+		return message, nil
 	}
 	fields = map[string]string{}
 	for name, value := range in {
@@ -196,7 +193,7 @@ func reason(value json.RawMessage) string {
 }
 
 // clean makes the service's text safe to show and log, and removes the token from it.
-func (e *Error) clean(token Secret) *Error {
+func (e *Error) clean(token Secret) {
 	e.Message = printable(e.Message, token)
 	fields := map[string]string{}
 	for name, text := range e.Fields {
@@ -206,7 +203,6 @@ func (e *Error) clean(token Secret) *Error {
 	if e.Err != nil && strings.Contains(e.Err.Error(), token.Reveal()) {
 		e.Err = errors.New(printable(e.Err.Error(), token))
 	}
-	return e
 }
 
 // printable drops what can't be seen before it looks for the token, which could be hidden with it, and cuts last.

@@ -191,7 +191,7 @@ func (e example) tryClient(t *testing.T) {
 func readable(t *testing.T, err error) exampleError {
 	t.Helper()
 	got := asError(t, err)
-	e := exampleError{Kind: got.Kind.String(), Status: got.Status, Message: got.Message, Unknown: got.OutcomeUnknown()}
+	e := exampleError{Kind: got.Kind.String(), Status: got.Status, Message: got.Message, Unknown: got.OutcomeUnknown}
 	if len(got.Fields) > 0 {
 		e.Fields = got.Fields
 	}

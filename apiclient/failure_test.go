@@ -22,7 +22,7 @@ func asError(t *testing.T, err error) *apiclient.Error {
 	return e
 }
 
-func outcomeUnknown(t *testing.T, err error) bool { return asError(t, err).OutcomeUnknown() }
+func outcomeUnknown(t *testing.T, err error) bool { return asError(t, err).OutcomeUnknown }
 
 // failure is one way of the service to fail.
 type failure struct {

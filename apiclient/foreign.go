@@ -15,5 +15,5 @@ func (c *Client) notOwn(k call, own int, foreign int64) error {
 	c.foreign.Add(1)
 	c.forget()
 	why := fmt.Sprintf("a record of client %d came for client %d", foreign, own)
-	return &Error{Op: k.op, Kind: Foreign, Message: why, unknown: k.effect != reading}
+	return &Error{Op: k.op, Kind: Foreign, Message: why, OutcomeUnknown: k.effect != reading}
 }

@@ -67,7 +67,7 @@ func (c *Client) IPRules(ctx context.Context, list string) iter.Seq2[IPRule, err
 		if list != "" {
 			query.Set("filter[list]", list)
 		}
-		return call{op: "read IP lists", method: http.MethodGet, path: "/v4/ip_rules", query: query}
+		return call{op: "read IP lists", method: http.MethodGet, path: "/v4/ip_rules?" + query.Encode()}
 	}))
 }
 

@@ -14,13 +14,10 @@ import (
 // any name at all. ** before it stands for any number of further segments: /a/* is one level below /a/, /a/**/*.*
 // everything below.
 type Path struct {
-	Dirs    []string // the segments before the last, from the first on
-	Deep    bool     // any number of further segments may follow them
-	Name    string   // the last segment up to its first dot
-	AnyName bool
-	Ext     string // what follows the dot
-	HasExt  bool   // Ext is the extension; else there is none
-	AnyExt  bool   // any extension, or none
+	Dirs []string // the segments before the last, from the first on
+	Deep bool     // any number of further segments may follow them
+	Name string   // the last segment up to its first dot; "*": any
+	Ext  string   // with its dot; ".*": any extension, or none
 }
 
 // everyPath is how a rule for all paths is typed; its conditions say nothing of the path.
@@ -43,25 +40,23 @@ func ParsePath(text string) (Path, error) {
 	case strings.Contains(text, SeveralPaths) || !visible(strings.ReplaceAll(text, " ", "")):
 		return Path{}, fmt.Errorf("path %q: must be one path", text)
 	}
+	if strings.HasSuffix(text, "/**") {
+		text += "/*.*"
+	}
 	p := Path{Dirs: strings.Split(text[1:], "/")}
-	last := p.Dirs[len(p.Dirs)-1]
-	p.Dirs = p.Dirs[:len(p.Dirs)-1]
-	if last == "**" {
-		p.Deep, last = true, "*.*"
-	} else if n := len(p.Dirs); n > 0 && p.Dirs[n-1] == "**" {
-		p.Deep, p.Dirs = true, p.Dirs[:n-1]
+	last := len(p.Dirs) - 1
+	p.Dirs, p.Name = p.Dirs[:last], p.Dirs[last]
+	if last > 0 && p.Dirs[last-1] == "**" {
+		p.Deep, p.Dirs = true, p.Dirs[:last-1]
 	}
-	p.Name, p.Ext, p.HasExt = strings.Cut(last, ".")
-	if p.Name == "*" {
-		p.Name, p.AnyName = "", true
+	if dot := strings.IndexByte(p.Name, '.'); dot >= 0 {
+		p.Name, p.Ext = p.Name[:dot], p.Name[dot:]
 	}
-	if p.Ext == "*" {
-		p.Ext, p.HasExt, p.AnyExt = "", false, true
-	}
-	if slices.Contains(p.Dirs, "") {
+	part := func(s, whole string) bool { return s != whole && strings.Contains(s, "*") }
+	switch {
+	case slices.Contains(p.Dirs, ""):
 		return Path{}, errors.New("path must not hold an empty segment")
-	}
-	if strings.Contains(strings.Join(append(slices.Clone(p.Dirs), p.Name, p.Ext), "/"), "*") {
+	case part(p.Name, "*"), part(p.Ext, ".*"), part(strings.Join(p.Dirs, "/"), ""):
 		return Path{}, fmt.Errorf(`path %q: "*" stands for a whole last segment or extension only: /x/* is one level below /x/, /x/**/*.* everything below`, text)
 	}
 	return p, nil
@@ -73,24 +68,14 @@ func (p Path) String() string {
 	if p.Deep {
 		segments = append(segments, "**")
 	}
-	last := p.Name
-	if p.AnyName {
-		last = "*"
-	}
-	switch {
-	case p.AnyExt:
-		last += ".*"
-	case p.HasExt:
-		last += "." + p.Ext
-	}
-	return "/" + strings.Join(append(segments, last), "/")
+	return "/" + strings.Join(append(segments, p.Name+p.Ext), "/")
 }
 
 // Exact reports whether it is one path.
-func (p Path) Exact() bool { return !p.Deep && !p.AnyName && !p.AnyExt }
+func (p Path) Exact() bool { return !p.Deep && p.Name != "*" && p.Ext != ".*" }
 
 // Begins reports whether it is all paths that begin with its segments, which conditions on positions alone say.
-func (p Path) Begins() bool { return p.Deep && p.AnyName && p.AnyExt }
+func (p Path) Begins() bool { return p.Deep && p.Name+p.Ext == "*.*" }
 
 // conditions encode the path: all segments but the last by position, and that there are no more; the last as name and
 // extension. What may be anything has none.
@@ -101,15 +86,15 @@ func (p Path) conditions() (cs []Condition) {
 	if !p.Deep {
 		cs = append(cs, absent("path", strconv.Itoa(len(p.Dirs))))
 	}
-	if !p.AnyName {
+	if p.Name != "*" {
 		cs = append(cs, equal(p.Name, "action_name"))
 	}
-	switch {
-	case p.AnyExt:
-	case p.HasExt:
-		cs = append(cs, equal(p.Ext, "action_ext"))
-	default:
+	switch p.Ext {
+	case ".*":
+	case "":
 		cs = append(cs, absent("action_ext"))
+	default:
+		cs = append(cs, equal(p.Ext[1:], "action_ext"))
 	}
 	return cs
 }
@@ -122,13 +107,15 @@ func isPathPoint(point []string) bool {
 // readPath is the path that conditions on its parts say, as far as they do: whether they say just that the way back
 // shows.
 func readPath(cs []Condition) Path {
-	p, segments := Path{Deep: true, AnyName: true, AnyExt: true}, map[string]string{}
+	p, segments := Path{Deep: true, Name: "*", Ext: ".*"}, map[string]string{}
 	for _, c := range cs {
 		switch point := normalPoint(c.Point); {
 		case point[0] == "action_name":
-			p.Name, p.AnyName = c.Value, false
+			p.Name = c.Value
+		case point[0] == "action_ext" && c.Type == ConditionAbsent:
+			p.Ext = ""
 		case point[0] == "action_ext":
-			p.Ext, p.HasExt, p.AnyExt = c.Value, c.Type != ConditionAbsent, false
+			p.Ext = "." + c.Value
 		case c.Type == ConditionAbsent:
 			p.Deep = false
 		case len(point) == 2:

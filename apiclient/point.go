@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func (p *Point) UnmarshalJSON(value []byte) error {
 			if _ = part.UnmarshalJSON(all[0]); part == nil {
 				part = Part{""} // nothing that is known, and like no other
 			}
-		} else if part = (Part{written(all[0])}); argumentOf(part[0]) != nothing && len(all) > 1 {
+		} else if part = (Part{written(all[0])}); argumentOf(part[0]) > nothing && len(all) > 1 {
 			all = all[1:]
 			part = append(part, written(all[0]))
 		}
@@ -77,7 +78,8 @@ func written(item json.RawMessage) string {
 type argument int
 
 const (
-	nothing argument = iota
+	unknown argument = iota // the parser isn't known here
+	nothing
 	name
 	index
 )
@@ -99,24 +101,15 @@ var arguments = sync.OnceValue(func() map[string]argument {
 	return all
 })
 
-// argumentOf is what a parser takes as argument. Unknown parsers take none.
+// argumentOf is what a parser takes as argument.
 func argumentOf(parser string) argument { return arguments()[parser] }
-
-// known reports whether wafbot knows the parser.
-func known(parser string) bool {
-	_, known := arguments()[parser]
-	return known
-}
 
 // Understood reports whether wafbot knows every parser of the point, and what follows each: only then can it be sent
 // again.
 func (p Point) Understood() bool {
 	return !slices.ContainsFunc(p, func(part Part) bool {
-		takes := 1
-		if len(part) > 0 && argumentOf(part[0]) == nothing {
-			takes = 0
-		}
-		return len(part) != takes+1 || !known(part[0])
+		return len(part) == 0 || len(part) > 2 || argumentOf(part[0]) == unknown ||
+			len(part) == 2 != (argumentOf(part[0]) > nothing)
 	})
 }
 
@@ -135,22 +128,13 @@ func (p Point) String() string {
 	return strings.Join(parts, ".")
 }
 
+// disturbs matches what is percent-encoded, be it a byte that is no UTF-8.
+var disturbs = regexp.MustCompile(`[^\pL\p{Nd}_\-\[\]:/]`)
+
 func escape(s string) string {
-	var b strings.Builder
-	for i, r := range s {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-[]:/", r) {
-			b.WriteRune(r)
-			continue
-		}
-		width := len(string(r))
-		if r == unicode.ReplacementChar && !strings.HasPrefix(s[i:], string(r)) {
-			width = 1 // a byte that is no UTF-8
-		}
-		for _, c := range []byte(s[i : i+width]) {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
+	return disturbs.ReplaceAllStringFunc(s, func(c string) string {
+		return strings.ReplaceAll(fmt.Sprintf(" % X", c), " ", "%")
+	})
 }
 
 // ParsePoint reads a point as String writes it. Header names become upper case, as the service has them.
@@ -164,7 +148,7 @@ func ParsePoint(text string) (Point, error) {
 		parser, rest, more = strings.Cut(rest, ".")
 		parser = strings.ToLower(parser)
 		switch {
-		case !known(parser):
+		case argumentOf(parser) == unknown:
 			return nil, fmt.Errorf("part %q: %q is no parser known here", text, parser)
 		case len(p) == 0 && !starts(parser):
 			return nil, fmt.Errorf("part %q must begin with get, post, header, uri, path, action_name or action_ext", text)
@@ -256,7 +240,7 @@ func namesParser(name string) bool {
 	for from := 1; from < len(parts); from++ {
 		for to := from + 1; to <= min(from+3, len(parts)); to++ {
 			word := strings.Join(parts[from:to], "_")
-			if word == strings.ToUpper(word) && known(strings.ToLower(word)) {
+			if word == strings.ToUpper(word) && argumentOf(strings.ToLower(word)) > unknown {
 				return true
 			}
 		}

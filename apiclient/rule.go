@@ -124,8 +124,8 @@ func (c *Client) DeleteRule(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	if nothing := strings.Join(strings.Fields(string(ans.body)), ""); nothing == "null" || nothing == "[]" || nothing == "{}" {
-		return &Error{Op: k.op, Kind: NotFound, Message: "nothing was deleted", unknown: ans.doubtful}
+	if deleted := strings.Trim(string(ans.body), "[]{} \t\r\n"); deleted == "" || deleted == "null" {
+		return &Error{Op: k.op, Kind: NotFound, Message: "nothing was deleted", OutcomeUnknown: ans.doubtful}
 	}
 	return nil
 }

@@ -86,13 +86,17 @@ func TestATokenFileIsReread(t *testing.T) {
 	_, err := c.CreateRule(t.Context(), patch())
 	require.NoError(t, err)
 
-	write("second-2-longer", begin) // the same time, another size
+	write("second-2-longer", begin) // its time is the same
 	s.token = "second-2-longer"
 	_, err = c.CreateRule(t.Context(), patch())
 	require.NoError(t, err)
 
-	s.token = "third-33-longer" // the same time and size: seen only by the refusal
-	write(s.token, begin)
+	s.token = "third-33-longer"
+	s.fault = times(1, func(w http.ResponseWriter, _ *http.Request) bool { // replaced after it was read
+		write(s.token, begin)
+		answer(w, 401, nil)
+		return true
+	})
 	_, err = c.CreateRule(t.Context(), patch())
 	require.NoError(t, err)
 

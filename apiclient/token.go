@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 )
 
 const redacted = "[redacted]"
@@ -32,10 +31,8 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 type tokenSource struct {
 	file string // "" when the token is fixed
 
-	mu       sync.Mutex
-	token    func() Secret // a closure, for fmt reads unexported fields through pointers, past every method of Secret
-	size     int64
-	modified time.Time
+	mu    sync.Mutex
+	token func() Secret // a closure, for fmt reads unexported fields through pointers, past every method of Secret
 }
 
 func newTokenSource(cfg Config) (*tokenSource, error) {
@@ -49,36 +46,22 @@ func newTokenSource(cfg Config) (*tokenSource, error) {
 	return s, s.read()
 }
 
-// current returns the token, read again if its file has changed. While the file is missing or unusable, as in the
-// middle of a rotation, the last good token stays.
+// current returns the token, as its file has it now. While the file is missing or unusable, as in the middle of a
+// rotation, the last good token stays.
 func (s *tokenSource) current() Secret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file != "" {
-		if info, err := os.Stat(s.file); err == nil && (info.Size() != s.size || !info.ModTime().Equal(s.modified)) {
-			_ = s.read()
-		}
+		_ = s.read()
 	}
 	return s.token()
-}
-
-// replaced reads the file again after used was refused, and reports whether there is another token now: a file can
-// change without a change of size or time.
-func (s *tokenSource) replaced(used Secret) (Secret, bool) {
-	if s.file == "" {
-		return "", false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_ = s.read()
-	return s.token(), s.token() != used
 }
 
 // maxTokenFile is how many bytes a file with a token may have.
 const maxTokenFile = 64 << 10
 
 func (s *tokenSource) read() error {
-	info, err := os.Stat(s.file) // before reading: a change in between is then seen by the next check
+	info, err := os.Stat(s.file)
 	if err != nil {
 		return fmt.Errorf("read token file: %w", err)
 	}
@@ -93,7 +76,7 @@ func (s *tokenSource) read() error {
 	if err := checkToken(token); err != nil {
 		return fmt.Errorf("read token file %s: %w", s.file, err)
 	}
-	s.token, s.size, s.modified = hold(Secret(token)), info.Size(), info.ModTime()
+	s.token = hold(Secret(token))
 	return nil
 }
 

@@ -29,7 +29,7 @@ type answers struct {
 const maxDraws = 8
 
 // say is an answer of one line.
-func say(parts ...any) card.Message { return card.Lines([]text.Text{text.New(parts...)}, nil) }
+func say(parts ...any) card.Message { return card.Lines(text.Lines{text.New(parts...)}, nil) }
 
 // resultMessage is the answer to a request.
 func (a *answers) resultMessage(req request, res call.Result, err error) card.Message {

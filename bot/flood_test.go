@@ -332,7 +332,7 @@ type hanging struct{ noRunner }
 
 func (hanging) Do(context.Context, call.Invocation) (call.Result, error) {
 	time.Sleep(time.Minute)
-	return call.Result{Outcome: "done", Lines: []text.Text{text.New("done at last")}}, nil
+	return call.Result{Outcome: "done", Lines: text.Lines{text.New("done at last")}}, nil
 }
 
 // heard takes answers at response URLs, and keeps their texts by URL. It is Slack's end without a network.

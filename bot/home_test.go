@@ -60,7 +60,7 @@ func (robReads) Do(_ context.Context, inv call.Invocation) (call.Result, error) 
 	if inv.Actor.ID != "U0ROB" {
 		return call.Result{}, refusal.Denied("no role")
 	}
-	return call.Result{Outcome: "done", Lines: []text.Text{text.New("all is quiet")}}, nil
+	return call.Result{Outcome: "done", Lines: text.Lines{text.New("all is quiet")}}, nil
 }
 
 // A guest can have the own Home tab drawn so often that Slack refuses it for a minute. That holds up nobody else, and comes to two drawings in the end.

@@ -162,7 +162,7 @@ func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}})
 	r := &refusal.Refusal{Kind: refusal.ErrAsk, Line: record.Line{Name: "deny"}, Text: text.New("?")}
 	for range 60 {
-		r.Text = text.New(r.Text, "\n• ", strings.Repeat("<&>", 60))
+		r.Text.Add("\n• ", strings.Repeat("<&>", 60))
 	}
 	require.Contains(t, pushedText(t, b.pushAnyway(request{}, r)), "fill in fewer at a time")
 }

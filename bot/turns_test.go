@@ -95,7 +95,7 @@ func (r *oneHangs) Do(_ context.Context, inv call.Invocation) (call.Result, erro
 		defer r.count(-1)
 		time.Sleep(time.Minute)
 	}
-	return call.Result{Outcome: "done", Lines: []text.Text{text.New("done")}}, nil
+	return call.Result{Outcome: "done", Lines: text.Lines{text.New("done")}}, nil
 }
 
 // onlyReads is the same for lines that change nothing.

@@ -77,7 +77,7 @@ func (a *awayFor) Do(context.Context, call.Invocation) (call.Result, error) {
 	if a.tries--; a.tries >= 0 {
 		return call.Result{}, refusal.Away(a.away)
 	}
-	return call.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
+	return call.Result{Outcome: "done", Lines: text.Lines{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
 }
 
 // answered keeps the texts of answers, which Slack takes after some time.
@@ -151,7 +151,7 @@ func (s *slowService) Do(_ context.Context, inv call.Invocation) (call.Result, e
 		inv.Begun()
 	}
 	time.Sleep(s.answer)
-	return call.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
+	return call.Result{Outcome: "done", Lines: text.Lines{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
 }
 
 // Who presses a button hears within three seconds that wafbot is still trying: once, and never after the outcome.
@@ -210,7 +210,7 @@ func (r takes) Do(_ context.Context, inv call.Invocation) (call.Result, error) {
 	inv.Begun()
 	time.Sleep(r.carryOut)
 	r.meanwhile()
-	return call.Result{Outcome: "done", Lines: []text.Text{text.New("done")}}, nil
+	return call.Result{Outcome: "done", Lines: text.Lines{text.New("done")}}, nil
 }
 
 // The next line of the same person waits until what this one changes is stored; not for the service, and not for Slack.

@@ -2,17 +2,26 @@ package commands_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -40,7 +49,6 @@ func twoAccounts(t *testing.T) *world {
 
 // Guards go by the policy of the account that a line is about.
 func TestEachAccountHasItsPolicy(t *testing.T) {
-	t.Parallel()
 	w := twoAccounts(t)
 	w.refuses(bob, "deny 203.0.113.7 account=globex", refusal.ErrGuarded, "203.0.113.7 is in globex office")
 	w.does(bob, "deny 203.0.113.7 account=acme")
@@ -55,7 +63,6 @@ func TestEachAccountHasItsPolicy(t *testing.T) {
 
 // Roles are those of the account, and an account without one for the person doesn't exist for that person.
 func TestAnAccountOnWhichOneHasNoRole(t *testing.T) {
-	t.Parallel()
 	w := twoAccounts(t)
 	for _, line := range []string{"status", "audit", "lists", "deny 203.0.113.7", "help", "undo"} {
 		n := len(w.audit.all())
@@ -84,7 +91,6 @@ func TestAnAccountOnWhichOneHasNoRole(t *testing.T) {
 // What is shown of several accounts goes by the clock of each account's service, however wrong the clock is that
 // replicas share.
 func TestSeveralAccountsByTheirClocks(t *testing.T) {
-	t.Parallel()
 	for _, shared := range []time.Duration{-6 * time.Hour, 6 * time.Hour} {
 		w := twoAccounts(t)
 		w.shared = shared
@@ -110,7 +116,6 @@ func TestSeveralAccountsByTheirClocks(t *testing.T) {
 
 // A refusal that is about no account stands in no account's log.
 func TestARefusalWithoutAnAccount(t *testing.T) {
-	t.Parallel()
 	w := twoAccounts(t)
 	w.refuses(record.Actor{ID: "U5NOBODY", Team: "T1"}, "status", refusal.ErrDenied, "You have no role here")
 	require.Empty(t, w.audit.all())
@@ -121,7 +126,6 @@ func TestARefusalWithoutAnAccount(t *testing.T) {
 
 // While the workspace doesn't say who a person is, everyone is no one.
 func TestEveryoneIsNoOneWhileNobodyIsKnown(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Viewers = []string{"*"} })
 	w.reads(record.Actor{ID: "U5NOBODY", Team: "T1"}, "status")
 	w.members.setFail()
@@ -135,7 +139,6 @@ func TestEveryoneIsNoOneWhileNobodyIsKnown(t *testing.T) {
 
 // What another user is to type hits the account that it was refused on, wherever that user types it.
 func TestARefusalNamesTheAccount(t *testing.T) {
-	t.Parallel()
 	w := twoAccounts(t)
 	w.refuses(bob, "delete-rule 5001 account=acme", refusal.ErrDenied, "to type delete-rule 5001 account=acme")
 }
@@ -145,7 +148,6 @@ type off struct{ atomic.Bool }
 
 // What another replica switches off isn't done here either, nor gone on with.
 func TestAnotherReplicaSwitchesChangesOff(t *testing.T) {
-	t.Parallel()
 	o := &off{}
 	inDoubt := false
 	w := newWorld(t, func(c *commands.Config) {
@@ -174,7 +176,6 @@ func TestAnotherReplicaSwitchesChangesOff(t *testing.T) {
 
 // What is planned while another replica switches changes off isn't sent.
 func TestChangesAreSwitchedOffWhileOneIsPlanned(t *testing.T) {
-	t.Parallel()
 	for _, line := range []string{"deny 203.0.113.9", "patch shop.example.com/login type=sqli part=get.q", "contain 203.0.113.9 attack="} {
 		o := &off{}
 		w := newWorld(t, func(c *commands.Config) { c.Off = o.Load })
@@ -198,7 +199,6 @@ func TestChangesAreSwitchedOffWhileOneIsPlanned(t *testing.T) {
 
 // The one who asks at the terminal can't be the second person in Slack.
 func TestOnePersonAtTheTerminalAndInSlack(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	atTerminal := func(name string) record.Actor { return record.Actor{ID: "cli:" + name, Name: name, Via: record.ViaCLI} }
 	mapped := w.waits(atTerminal("ann"), "deny country:FR")
@@ -220,7 +220,6 @@ func TestOnePersonAtTheTerminalAndInSlack(t *testing.T) {
 
 // Of hundreds of accounts an answer names a few, and the one that was probably meant.
 func TestHundredsOfAccountsAreNotListed(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
 		for i := range 300 {
 			one := *c.Accounts[0]
@@ -235,4 +234,127 @@ func TestHundredsOfAccountsAreNotListed(t *testing.T) {
 	require.Contains(t, textOf(w.reads(bob, "status")), "Status of 301 accounts. wafbot is live")
 	require.Less(t, len(textOf(w.reads(bob, "status"))), 3_000)
 	require.Less(t, len(textOf(w.reads(bob, "whoami"))), 3_000)
+}
+
+// manyAccounts makes a world of 300 accounts, of which the service of some can't be read.
+func manyAccounts(unread int) func(*commands.Config) {
+	return func(c *commands.Config) {
+		for i := range 299 {
+			one := *c.Accounts[0]
+			one.Name = fmt.Sprintf("shop-%03d", i)
+			one.Policy.Terminal = nil
+			c.Accounts = append(c.Accounts, &one)
+			c.Services[one.Name] = c.Services["acme"]
+			if i < unread {
+				c.Services[one.Name] = commands.Service{Lister: blindReader{c.Services["acme"].Lister}, Writer: c.Services["acme"].Writer}
+			}
+		}
+	}
+}
+
+// blindReader is a service whose listing of attacks fails.
+type blindReader struct{ commands.Lister }
+
+func (blindReader) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error] {
+	return func(yield func(apiclient.AttackPage, error) bool) {
+		yield(apiclient.AttackPage{}, errors.New("connection refused"))
+	}
+}
+
+// Over 300 accounts each answer is one that a person reads on a phone at 3 am: what it is about in the first line, and
+// then a page. At the terminal it is as long, and --all gives all.
+func TestAnswersOverManyAccounts(t *testing.T) {
+	full.Only(t)
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t, manyAccounts(40))
+		w.attackOn("/login")
+		w.does(ann, "deny 203.0.113.7 account=shop-250")
+		time.Sleep(time.Minute)
+		typed := ann
+		typed.Via = record.ViaCLI
+		for line, want := range map[string]struct {
+			first string
+			lines int
+		}{
+			"status":                           {"Status of 300 accounts. wafbot is live: changes are made", 17},
+			"status page=2":                    {"Status of 300 accounts", 17},
+			"attacks":                          {"260 attacks in the last 1 h, in 260 of 300 accounts; unknown of 40", 14},
+			"attacks page=26":                  {"260 attacks", 13},
+			"incidents":                        {"0 incidents in the last 24 h, in 0 of 300 accounts; unknown of 40", 2},
+			"audit":                            {" of 300 accounts", 13},
+			"whoami":                           {"Ann", 4},
+			"help":                             {"status", 15},
+			"trends":                           {"Missing: account=, one of: acme, shop-000", 1},
+			"summary":                          {"Missing: account=, one of: acme, shop-000", 1},
+			"sources":                          {"Missing: account=, one of: acme, shop-000", 1},
+			"lists":                            {"Missing: account=, one of: acme, shop-000", 1},
+			"deny 203.0.113.7":                 {"Missing: account=, one of: acme, shop-000", 1},
+			"deny 203.0.113.7 account=shop-30": {"Unknown account: shop-30 (did you mean shop-030?). One of: acme, shop-000", 1},
+			"status account=shop250":           {"Unknown account: shop250 (did you mean shop-250?). One of: acme, shop-000", 1},
+		} {
+			for _, who := range []record.Actor{ann, typed} {
+				if who.Via == record.ViaCLI && strings.HasPrefix(line, "deny") {
+					continue // Ann has no role for that at the terminal
+				}
+				said := w.answers(who, line)
+				require.Contains(t, strings.SplitN(said, "\n", 2)[0], want.first, "%s %s", line, who.Via)
+				require.LessOrEqual(t, strings.Count(said, "\n")+1, want.lines, "%s %s: %s", line, who.Via, said)
+				require.LessOrEqual(t, utf8.RuneCountInString(said), 3000, "%s %s", line, who.Via)
+			}
+		}
+		require.Len(t, strings.Split(w.answers(typed, "attacks --all"), "\n"), 1+1+1+260, "the terminal holds all")
+	})
+}
+
+// answers is what a person is answered.
+func (w *world) answers(who record.Actor, line string) string {
+	res, err := w.try(who, line)
+	if err != nil {
+		words, _ := call.ForPeople(call.Invocation{}, err)
+		return words.String()
+	}
+	return textOf(res)
+}
+
+// What burns first stands first, whatever account it is of, on Home as in lists.
+func TestWhatBurnsFirstOverManyAccounts(t *testing.T) {
+	full.Only(t)
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t, manyAccounts(0))
+		w.attackOn("/login")
+		w.does(ann, "deny 203.0.113.7 account=shop-250")
+		home := w.reads(ann, "status").Home.(*report.Home).Parts(true)
+		rows := 0
+		for _, p := range home {
+			rows += len(p.Rows)
+		}
+		require.LessOrEqual(t, rows, 60, "with titles and buttons that is less than Slack's hundred blocks")
+		require.Contains(t, home[0].More.String(), "… and 285 more: type status account=NAME")
+		titles := []string{}
+		for _, p := range home {
+			titles = append(titles, p.Title.String())
+		}
+		require.Equal(t, "Going on: 300 attacks, 0 incidents among them", titles[0])
+		require.True(t, slices.Contains(titles, "In force by wafbot: 1"), titles)
+	})
+}
+
+// Facts of all accounts are read at once: however many there are, a listing takes no more rounds.
+func TestTheAuditLogOfManyAccounts(t *testing.T) {
+	full.Only(t)
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t, manyAccounts(0))
+		for _, account := range []string{"acme", "shop-298", "shop-002"} {
+			w.does(ann, "deny 203.0.113.7 account="+account)
+			time.Sleep(time.Minute)
+		}
+		lines := strings.Split(w.answers(ann, "audit"), "\n")
+		require.Equal(t, "3 entries, in 3 of 300 accounts", lines[0])
+		for i, account := range []string{"shop-002", "shop-298", "acme"} {
+			require.Contains(t, lines[1+i], "• "+account+" #1 ", "the newest first")
+		}
+	})
 }

@@ -19,10 +19,7 @@ func changeService(ctx context.Context, c *job) (res call.Result, err error) {
 	case whole || late && len(begun) > 0:
 		return c.resumeAll(ctx, begun, whole)
 	case late:
-		if res, ok := c.askedBefore(ctx); ok {
-			return res, nil
-		}
-		return res, approval.TooLate(c.Call)
+		return c.tooLate(ctx)
 	}
 	plans, err := plan(ctx, c, len(begun) > 0)
 	if err != nil {

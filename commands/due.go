@@ -87,17 +87,14 @@ func (d *dueChecker) pauseAfter(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	again := d.retryAt()
+	again := d.now(d.account).Add(change.RetryEvery)
 	d.again.Store(again.UnixNano())
 	d.Log.ErrorContext(ctx, "check due changes", "account", d.account, "err", err, "again", again)
 }
 
-// retryAt is when something is attempted again that failed just now.
-func (d *dueChecker) retryAt() time.Time { return d.now(d.account).Add(change.RetryEvery) }
-
 // later checks a change again soon.
-func (d *dueChecker) later(ch record.Change, _ []record.Change) record.DueDecision {
-	return record.DueDecision{Change: ch, Next: d.retryAt()}
+func (d *dueChecker) later(ch record.Change, _ record.Basis) record.DueDecision {
+	return record.DueDecision{Change: ch, Next: d.now(d.account).Add(change.RetryEvery)}
 }
 
 // checkDue checks all changes that are due, and begins what they need without waiting for it. known says that the
@@ -109,45 +106,50 @@ func (d *dueChecker) checkDue(ctx context.Context, now time.Time, known bool) er
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	var todo []record.Change
-	err = d.saveDue(ctx, func(stored []record.Change) (all []record.DueDecision) {
-		todo = nil
-		for _, id := range ids {
-			ch := record.Change{ID: id, Account: d.account} // it is no longer stored
-			if i := record.IndexChange(stored, id); i >= 0 {
-				ch = d.withinPolicy(stored[i])
-			}
-			switch l, act := d.decideDue(ch, now); {
-			case act && !known && ch.Overdue(now): // it is due again in a second
-			case act:
-				todo = append(todo, ch)
-			default:
-				all = append(all, l)
-			}
+	todo := map[string]record.Change{}
+	err = d.decide(ctx, ids, func(ch record.Change, _ record.Basis) record.DueDecision {
+		ch = d.withinPolicy(ch)
+		l, act := d.decideDue(ch, now)
+		if delete(todo, ch.ID); !act {
+			return l
 		}
-		return all
+		if known || !ch.Overdue(now) { // else it is due again in a second
+			todo[ch.ID] = ch
+		}
+		return record.DueDecision{}
 	})
 	if err != nil {
 		return err
 	}
-	for _, ch := range todo {
-		d.attempt(ch, func() { d.pauseAfter(ctx, d.actByClock(ctx, ch, now)) })
+	for _, id := range ids { // what is due first, first
+		if ch, act := todo[id]; act {
+			d.attempt(ch, func() { d.pauseAfter(ctx, d.actByClock(ctx, ch, now)) })
+		}
 	}
 	return nil
 }
 
-// saveDue stores what at decides about the account's changes, as they are stored when it is written.
-func (d *dueChecker) saveDue(ctx context.Context, at func(stored []record.Change) []record.DueDecision) error {
+// decision decides about a change by how it is stored, and what else is; zero: nothing yet.
+type decision func(ch record.Change, b record.Basis) record.DueDecision
+
+// decide stores what on decides about some of the account's changes, as they are stored when it is written.
+func (d *dueChecker) decide(ctx context.Context, ids []string, on decision) error {
 	c := d.clockJob(ctx, d.account)
 	var events []record.Event
 	err := c.settled(ctx, func() error {
-		all := at(c.Changes)
+		var all []record.DueDecision
+		events = nil
+		for _, id := range ids {
+			l := record.DueDecision{Change: record.Change{ID: id, Account: d.account}} // it is no longer stored
+			if i := record.IndexChange(c.Changes, id); i >= 0 {
+				l = on(c.Changes[i], c.basis)
+			}
+			if l.Change.ID != "" {
+				all, events = append(all, l), append(events, c.dueEvents(l)...)
+			}
+		}
 		if len(all) == 0 {
 			return nil
-		}
-		events = nil
-		for _, l := range all {
-			events = append(events, c.dueEvents(l)...)
 		}
 		return c.draft.SaveDue(ctx, events, all...)
 	})
@@ -155,19 +157,6 @@ func (d *dueChecker) saveDue(ctx context.Context, at func(stored []record.Change
 		d.Notifier.Notify(d.account, events)
 	}
 	return err
-}
-
-// decision decides about a change by how it is stored, and by all the account's changes.
-type decision func(ch record.Change, all []record.Change) record.DueDecision
-
-// decide is saveDue of one change.
-func (d *dueChecker) decide(ctx context.Context, ch record.Change, on decision) error {
-	return d.saveDue(ctx, func(stored []record.Change) []record.DueDecision {
-		if i := record.IndexChange(stored, ch.ID); i >= 0 {
-			return []record.DueDecision{on(stored[i], stored)}
-		}
-		return []record.DueDecision{{Change: ch}}
-	})
 }
 
 // clockJob is what wafbot does by itself on an account.
@@ -220,10 +209,13 @@ func (d *dueChecker) ongoing(ch record.Change) bool {
 func (d *dueChecker) actByClock(ctx context.Context, ch record.Change, now time.Time) error {
 	switch {
 	case ch.State == record.StateBegun:
-		return d.settle(ctx, ch)
+		if failed := d.settleAbandoned(ctx, ch); failed != nil {
+			return d.verified(ctx, ch, failed, nil)
+		}
+		return nil
 	case change.VerifiesDeletion(ch, now):
 		entries, failed := apiclient.Collect(d.Services[d.account].IPRules(ctx, ""))
-		return d.verified(ctx, ch, failed, func(ch record.Change, _ []record.Change) record.DueDecision {
+		return d.verified(ctx, ch, failed, func(ch record.Change, _ record.Basis) record.DueDecision {
 			return change.VerifyDeletion(ch, entries)
 		})
 	case change.VerifiesMode(ch, now):
@@ -237,32 +229,17 @@ func (d *dueChecker) actByClock(ctx context.Context, ch record.Change, now time.
 	if err == nil && (over || res.Outcome == "done") {
 		return nil
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		d.Log.ErrorContext(ctx, "end or extend change", "account", d.account, "change", ch.ID, "line", line.String(),
 			"err", err)
 	}
-	return d.decide(ctx, ch, func(ch record.Change, _ []record.Change) record.DueDecision {
+	return d.decide(ctx, []string{ch.ID}, func(ch record.Change, b record.Basis) record.DueDecision {
 		ended := d.now(d.account)
 		if over {
-			return change.NotEnded(ch, err, ended, d.inPermissionNotice(ctx, ch))
+			return change.NotEnded(ch, err, ended, b.Loss)
 		}
 		return d.notRenewed(ch, err, ended)
 	})
-}
-
-// settle finds out what became of a change that was begun and cut short.
-func (d *dueChecker) settle(ctx context.Context, ch record.Change) error {
-	err := d.settleAbandoned(ctx, ch)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, store.ErrClaimed) && ctx.Err() == nil:
-		return d.decide(ctx, ch, d.later)
-	}
-	return d.verified(ctx, ch, err, nil)
 }
 
 // verified stores what on decides after reading what a change left at the service. If the read failed, it is tried
@@ -272,10 +249,12 @@ func (d *dueChecker) verified(ctx context.Context, ch record.Change, failed erro
 		return ctx.Err()
 	}
 	if failed != nil {
-		d.Log.WarnContext(ctx, "look what a change left", "account", d.account, "change", ch.ID, "err", failed)
 		on = d.later
 	}
-	return d.decide(ctx, ch, on)
+	if failed != nil && !errors.Is(failed, store.ErrClaimed) {
+		d.Log.WarnContext(ctx, "look what a change left", "account", d.account, "change", ch.ID, "err", failed)
+	}
+	return d.decide(ctx, []string{ch.ID}, on)
 }
 
 // verifyMode checks that a switch left one mode rule, its own. It deletes doubles, as a person would by a line, and
@@ -283,10 +262,10 @@ func (d *dueChecker) verified(ctx context.Context, ch record.Change, failed erro
 func (d *dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 	rules, failed := apiclient.Collect(d.Services[d.account].Rules(ctx, 0))
 	var doubles []apiclient.Rule
-	err := d.verified(ctx, ch, failed, func(ch record.Change, all []record.Change) record.DueDecision {
+	err := d.verified(ctx, ch, failed, func(ch record.Change, b record.Basis) record.DueDecision {
 		var wrong text.Text
-		if doubles, wrong = change.ModeRulesLeft(ch, all, rules); len(doubles) > 0 {
-			return d.later(ch, all)
+		if doubles, wrong = change.ModeRulesLeft(ch, b.Changes, rules); len(doubles) > 0 {
+			return d.later(ch, b)
 		}
 		return change.ModeVerified(ch, wrong)
 	})
@@ -309,12 +288,6 @@ func (d *dueChecker) withinPolicy(ch record.Change) record.Change {
 		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.accounts[ch.Account].Policy.RenewWhileActive))
 	}
 	return ch
-}
-
-// inPermissionNotice reports whether the notice of lost permission names the change among what is due.
-func (d *dueChecker) inPermissionNotice(ctx context.Context, ch record.Change) bool {
-	t, err := d.Store.Permissions.PermissionLoss(ctx, ch.Account)
-	return err == nil && t.GoesOn() && slices.ContainsFunc(change.NeededPermissions(ch.Steps), t.LacksPermission)
 }
 
 // notRenewed decides about a denial that could not be prolonged though its source is still trying. What failed is tried
@@ -362,33 +335,25 @@ func (d *dueChecker) checkRequests(ctx context.Context) {
 
 // settleRequest does what is due for one request. One whose changes are being settled waits for that.
 func (d *dueChecker) settleRequest(ctx context.Context, c *job, q record.ApprovalRequest) error {
-	as, why := record.RequestExpired, "no answer"
-	switch {
-	case q.InHand():
-		of := func(ch record.Change) bool { return ch.Request == q.ID }
-		underWay := func(ch record.Change) bool {
-			_, is := d.underWay.Load(ch.ID)
-			return is && of(ch)
+	for _, ch := range c.Changes { // only what was decided has some
+		if ch.Request != q.ID {
+			continue
 		}
-		undone := func(ch record.Change) bool {
-			return of(ch) && ch.State != record.StateDone && ch.State != record.StateUndone
-		}
-		switch i := slices.IndexFunc(c.Changes, undone); {
-		case slices.ContainsFunc(c.Changes, underWay):
+		if _, underWay := d.underWay.Load(ch.ID); underWay {
 			return nil
-		case !slices.ContainsFunc(c.Changes, of):
-			as, why = record.RequestClosed, "it could not be carried out in time"
-		case i >= 0:
-			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(c.Changes[i].Fault,
-				"what came of it isn't known, see status")
-			return saveRequest(ctx, c, nil, &q)
-		default:
-			q.Outcome = "done"
-			return saveRequest(ctx, c, nil, &q)
 		}
-	case q.Waits(c.Now):
-		q.OverrideOpen = true
+		q.Outcome = cmp.Or(q.Outcome, "done")
+		if q.Fault == "" && ch.State != record.StateDone && ch.State != record.StateUndone {
+			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(ch.Fault,
+				"what came of it isn't known, see status")
+		}
+	}
+	if q.OverrideOpen = q.OverrideOpen || q.Waits(c.Now); q.Outcome != "" || q.Waits(c.Now) {
 		return saveRequest(ctx, c, nil, &q)
+	}
+	as, why := record.RequestExpired, "no answer"
+	if q.InHand() {
+		as, why = record.RequestClosed, "it could not be carried out in time"
 	}
 	q.State, q.DecidedAt, q.Why = as, c.Now, why
 	e := approval.AuditEntry(c.Call, q, string(as))

@@ -12,10 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // runDue runs RunDue for a while of the bubble's time, over a service that is reached without a network. It looks 120
@@ -41,9 +44,7 @@ func runDue(t *testing.T, w *world, d time.Duration) {
 }
 
 func TestWhatIsTimedEnds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t)
+	inBubble(t, func(t *testing.T, w *world) {
 		w.anyway(ann, "mode 4 block for=10m")
 		w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=20m")
 		runDue(t, w, 10*time.Minute-time.Second)
@@ -69,9 +70,7 @@ func TestWhatIsTimedEnds(t *testing.T) {
 
 // As long as the service has not said the time, nothing is removed; what is due meanwhile is removed when it has.
 func TestWhatIsTimedWaitsUntilTheTimeIsKnown(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t)
+	inBubble(t, func(t *testing.T, w *world) {
 		w.anyway(ann, "mode 4 block for=10m")
 		w.setSilent(true)
 		time.AfterFunc(time.Hour, func() {
@@ -84,9 +83,7 @@ func TestWhatIsTimedWaitsUntilTheTimeIsKnown(t *testing.T) {
 }
 
 func TestEndingIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t)
+	inBubble(t, func(t *testing.T, w *world) {
 		w.anyway(ann, "mode 4 block for=10m")
 		w.fault("POST /v1/objects/hint/create", "status:403", 0)
 		runDue(t, w, 10*time.Minute+150*time.Second)
@@ -105,9 +102,7 @@ func TestEndingIsTriedAgain(t *testing.T) {
 }
 
 func TestTheDueListIsAway(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t)
+	inBubble(t, func(t *testing.T, w *world) {
 		w.anyway(ann, "mode 4 block for=10m")
 		w.ledger.set(func(l *ledger) { l.beginFail = true })
 		runDue(t, w, 20*time.Minute)
@@ -141,9 +136,7 @@ func TestOverlappingModesEnd(t *testing.T) {
 }
 
 func TestNothingEndsWhereChangesAreNotOn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t)
+	inBubble(t, func(t *testing.T, w *world) {
 		w.anyway(ann, "mode 4 block for=10m")
 		w.cfg.Accounts[0].Policy.Changes = config.ChangesDryRun
 		w.Runner = commands.New(w.cfg)
@@ -157,9 +150,7 @@ func TestNothingEndsWhereChangesAreNotOn(t *testing.T) {
 
 // A patch whose process died before it could be written down ends like any other.
 func TestWhatWasNeverWrittenDownEnds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t)
+	inBubble(t, func(t *testing.T, w *world) {
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 		_, err := w.try(ann, "patch shop.example.com/login type=sqli part=get.q for=10m")
 		require.ErrorIs(t, err, refusal.ErrAway)
@@ -229,4 +220,205 @@ func TestASlowEndIsNotTriedAgainAtOnce(t *testing.T) {
 		}
 		require.Equal(t, 2, failed)
 	})
+}
+
+func TestAnEndThatIsOverdue(t *testing.T) {
+	t.Parallel()
+	for fault, why := range map[string]string{"status:423": "the service has locked its rules just now", "status:500": "error of its own", "status:404": "doesn't find it"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newBubble(t)
+			ch := w.anyway(ann, "mode 4 block for=10m")
+			w.fault("POST /v1/objects/hint/create", fault, 0)
+			runDue(t, w, 12*time.Minute) // some errors are looked into first
+			late := w.ledger.takeDue(isLate)
+			require.Len(t, late, 1, fault)
+			lines := change.OverdueLines(w.cfg.Accounts[0], late[0].Change, w.clock())
+			require.Contains(t, lines[0].String(), "OVERDUE on acme: Shop should return to monitoring at ")
+			require.Contains(t, lines[0].String(), ": NOT done")
+			require.Contains(t, lines[1].String(), why)
+			require.Contains(t, joinedText(lines[2:]), "by hand, in the service's console: set the mode of Shop to monitoring")
+			runDue(t, w, 4*time.Minute)
+			require.Empty(t, w.ledger.takeDue(isLate), "once, however often it is tried")
+			require.Equal(t, []string{"block"}, w.modes())
+			w.service.ClearFaults()
+			runDue(t, w, 2*time.Minute)
+			require.Equal(t, []string{"monitoring"}, w.modes())
+			require.Equal(t, record.StateUndone, w.ledger.change(ch.ID).State)
+			over := w.ledger.all()[0]
+			require.Equal(t, ch.ID, over.Undoes)
+			require.Contains(t, change.EndedLateLine(over).String(), "Done after all, due at "+ch.Until.Format("2006-01-02 15:04")+" UTC: Undo of: Switch Shop to block for 10 min · wafbot")
+		})
+	}
+}
+
+func joinedText(lines []text.Text) string {
+	var all []string
+	for _, l := range lines {
+		all = append(all, l.String())
+	}
+	return strings.Join(all, "\n")
+}
+
+// Where the notice of lost permission says what is due, nothing else does.
+func TestWhatLostPermissionSaysIsNotNotifiedTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		ch := w.anyway(ann, "mode 4 block for=10m")
+		w.fault("POST /v1/objects/hint/create", "status:403", 0)
+		runDue(t, w, 12*time.Minute)
+		require.Empty(t, w.ledger.takeDue(isLate))
+		lost, _ := w.lastLoss()
+		require.Equal(t, ch.ID, lost.Refused[0].Ends)
+		w.service.ClearFaults()
+		w.fault("POST /v1/objects/hint/create", "status:423", 0)
+		runDue(t, w, 2*time.Minute)
+		require.Empty(t, w.ledger.takeDue(isLate), "nor when something else goes wrong meanwhile")
+		w.service.ClearFaults()
+		runDue(t, w, 2*time.Minute)
+		require.Equal(t, []string{"monitoring"}, w.modes())
+		require.Nil(t, w.ledger.all()[0].Late)
+	})
+}
+
+// A person was faster than the clock.
+func TestAnOverdueEndIsUndoneByHand(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=10m")
+		w.fault("POST /v1/objects/hint/delete", "status:423", 0)
+		runDue(t, w, 13*time.Minute)
+		require.Len(t, w.ledger.takeDue(isLate), 1)
+		w.service.ClearFaults()
+		w.does(bob, "undo "+ch.ID)
+		n := len(w.audit.all())
+		runDue(t, w, 10*time.Minute)
+		require.Len(t, w.audit.all(), n)
+		require.NotNil(t, w.ledger.all()[0].Late, "it is notified where it was notified that it was late")
+	})
+}
+
+// lapsing is a bubble in which acknowledgements of such attacks lapse.
+func lapsing(t *testing.T, alter func(s *record.AttackState)) *world {
+	t.Helper()
+	w := newBubble(t)
+	w.attackSeen = func() record.AttackState { // it is hit all the time
+		s := record.AttackState{Attack: apiclient.Attack{ID: "x:1", Type: "sqli", BlockStatus: "monitored", Last: w.clock()}, Notified: true, AckTimeout: 2 * time.Hour}
+		if alter != nil {
+			alter(&s)
+		}
+		return s
+	}
+	go w.RunLapses(t.Context(), "acme")
+	return w
+}
+
+func TestAnAcknowledgementLapses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := lapsing(t, nil)
+		id := w.attackOn("/login")
+		w.writes(ann, "ack attack="+id)
+		time.Sleep(2*time.Hour - time.Second)
+		require.Equal(t, ann.ID, w.said(id).Owner.ID)
+		time.Sleep(20 * time.Second)
+		k := w.said(id)
+		require.Nil(t, k.Owner)
+		require.Equal(t, ann.ID, k.Lapsed.ID)
+		require.WithinDuration(t, w.clock(), k.UnackedAt, 20*time.Second, "from then on the pager is due")
+		e := w.lastAudit()
+		require.Equal(t, []any{"wafbot", record.ViaClock, "done", "unack attack=" + id}, []any{e.Actor.Name, e.Actor.Via, e.Outcome, e.Line})
+		require.Equal(t, []string{"Ann's acknowledgement lapsed after 2 h; still getting through"}, e.After)
+		events := w.notified.of(record.AckLapsed)
+		require.Len(t, events, 1)
+		require.Equal(t, record.AttackFacts{To: ann.ID}, events[0].Detail)
+
+		time.Sleep(3 * time.Hour)
+		require.Len(t, w.notified.of(record.AckLapsed), 1, "once")
+		w.writes(bob, "ack attack="+id)
+		w.writes(bob, "unack attack="+id)
+		require.Nil(t, w.said(id).Lapsed, "that one left it")
+		w.writes(bob, "ack attack="+id)
+		time.Sleep(2*time.Hour + 20*time.Second)
+		require.Equal(t, bob.ID, w.said(id).Lapsed.ID)
+		require.Len(t, w.notified.of(record.AckLapsed), 2)
+	})
+}
+
+// One that was acknowledged before it resumed is unacknowledged at once: who was on it may have gone to bed.
+func TestAnAcknowledgementLapsesWhenItsAttackResumes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		w := lapsing(t, func(s *record.AttackState) {
+			if s.AckTimeout = 0; time.Since(began) > time.Hour {
+				s.ResumedAt = s.Attack.Last.Add(time.Until(began.Add(time.Hour)))
+			}
+		})
+		id := w.attackOn("/login")
+		w.writes(ann, "ack attack="+id)
+		time.Sleep(time.Hour - time.Second)
+		require.NotNil(t, w.said(id).Owner)
+		time.Sleep(20 * time.Second)
+		require.Equal(t, ann.ID, w.said(id).Lapsed.ID)
+		require.Nil(t, w.said(id).Owner)
+		w.writes(ann, "ack attack="+id)
+		time.Sleep(time.Hour)
+		require.NotNil(t, w.said(id).Owner, "who acknowledges it now knows that it resumed")
+	})
+}
+
+func TestWhatKeepsAnAcknowledgement(t *testing.T) {
+	t.Parallel()
+	for name, alter := range map[string]func(s *record.AttackState){
+		"never":                   func(s *record.AttackState) { s.AckTimeout = 0 },
+		"it is blocked":           func(s *record.AttackState) { s.Attack.BlockStatus = "blocked" },
+		"nothing gets through":    func(s *record.AttackState) { s.Paused = true },
+		"it is over":              func(s *record.AttackState) { s.Quiet = true },
+		"it isn't hit any more":   func(s *record.AttackState) { s.Attack.Last = s.Attack.Last.Add(-20 * time.Minute) },
+		"it is a false positive":  func(s *record.AttackState) { s.Attack.State = "falsepositive" },
+		"it isn't known yet":      func(s *record.AttackState) { s.Rebuilt = true },
+		"a storm that is blocked": func(s *record.AttackState) { s.Storm = &record.Storm{} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := lapsing(t, alter)
+			id := w.attackOn("/login")
+			w.writes(ann, "ack attack="+id)
+			time.Sleep(5 * time.Hour)
+			require.NotNil(t, w.said(id).Owner, name)
+		})
+	}
+	for _, line := range []string{"verdict test attack=%s", "mute type=sqli for=9h"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := lapsing(t, nil)
+			id := w.attackOn("/login")
+			w.writes(ann, "ack attack="+id)
+			w.writes(ann, strings.Replace(line, "%s", id, 1))
+			time.Sleep(5 * time.Hour)
+			require.NotNil(t, w.said(id).Owner, line)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := lapsing(t, func(s *record.AttackState) {
+			s.Storm = &record.Storm{Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: 1}}
+		})
+		id := w.attackOn("/login")
+		w.writes(ann, "ack attack="+id)
+		time.Sleep(5 * time.Hour)
+		require.Nil(t, w.said(id).Owner, "a storm that gets through")
+	})
+}
+
+// Owners are dated by the service's clock, requests by the one that replicas share.
+func TestAnAcknowledgementLapsesWhereClocksDiffer(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []time.Duration{-6 * time.Hour, 6 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			w := lapsing(t, nil)
+			w.shared = shared
+			id := w.attackOn("/login")
+			w.writes(ann, "ack attack="+id)
+			time.Sleep(2*time.Hour - time.Second)
+			require.NotNil(t, w.said(id).Owner)
+			time.Sleep(20 * time.Second)
+			require.Nil(t, w.said(id).Owner, shared)
+		})
+	}
 }

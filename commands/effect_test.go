@@ -1,15 +1,21 @@
 package commands_test
 
 import (
+	"fmt"
+	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/full"
@@ -141,7 +147,6 @@ func (x *watcher) findings() (all []record.Finding) {
 }
 
 func TestADenialWorks(t *testing.T) {
-	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	require.Contains(t, x.line(ch), "accepted by the service, due 2026-11-20 03:01 UTC")
 	x.watches(time.Minute)
@@ -162,7 +167,6 @@ func TestADenialWorks(t *testing.T) {
 
 // Only its own hits count: the other source goes on and is none of its business.
 func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
-	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.0/24", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	x.watches(5*time.Minute + 45*time.Second)
@@ -176,7 +180,6 @@ func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
 }
 
 func TestADenialThatAnotherUserRemoved(t *testing.T) {
-	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
 	require.Equal(t, record.Working, x.effect(ch).Finding)
@@ -190,7 +193,6 @@ func TestADenialThatAnotherUserRemoved(t *testing.T) {
 
 // No user is mentioned about what was undone just now.
 func TestWhatWasUndoneIsNotJudged(t *testing.T) {
-	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.7/32", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	x.watches(5*time.Minute + 45*time.Second)
@@ -201,7 +203,6 @@ func TestWhatWasUndoneIsNotJudged(t *testing.T) {
 }
 
 func TestAPatchWorks(t *testing.T) {
-	t.Parallel()
 	_, x, ch := watched(t, waf.AttackSpec{}, "patch")
 	require.Contains(t, x.line(ch), "accepted by the service, compiling, due by 2026-11-20 04:00 UTC")
 	x.watches(3 * time.Minute)
@@ -214,7 +215,6 @@ func TestAPatchWorks(t *testing.T) {
 
 // A patch of another part than the attack's stops nothing of it; what else is attacked there isn't its business either.
 func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.attack(waf.AttackSpec{})
 	x := w.watcher()
@@ -226,7 +226,6 @@ func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
 }
 
 func TestASourceThatIsGone(t *testing.T) {
-	t.Parallel()
 	_, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(70 * time.Second)}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
 	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding)
@@ -235,7 +234,6 @@ func TestASourceThatIsGone(t *testing.T) {
 }
 
 func TestAModeWorks(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.attack(waf.AttackSpec{})
 	w.attack(waf.AttackSpec{Type: "brute", Path: "/account"}) // its requests look clean
@@ -255,7 +253,6 @@ func TestAModeWorks(t *testing.T) {
 // A mode that was switched for an attack is credited with what it can have stopped of that attack, not with what the
 // whole application saw.
 func TestAModeIsJudgedByItsAttack(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attack(waf.AttackSpec{})
 	w.attack(waf.AttackSpec{Type: "xss", Path: "/search"})
@@ -274,7 +271,6 @@ func TestAModeIsJudgedByItsAttack(t *testing.T) {
 }
 
 func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
-	t.Parallel()
 	_, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7 for=10m")
 	x.watches(10 * time.Minute)
 	require.Equal(t, []record.Finding{record.SourceReturned}, x.findings())
@@ -286,7 +282,6 @@ func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
 
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
 	full.Only(t)
-	t.Parallel()
 	w := newWorld(t, withoutApproval(config.ApproveBroad, config.ApproveAllow, config.ApproveRulesEverywhere))
 	x := w.watcher()
 	for line, why := range map[string]string{
@@ -299,5 +294,624 @@ func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
 		x.watches(90 * time.Minute)
 		require.Contains(t, x.line(ch), "whether it works can't be seen: "+why)
 		require.Empty(t, x.effect(ch))
+	}
+}
+
+// share is a source with its hits, as a record lists it.
+func share(ip string, hits int64) apiclient.Source {
+	return apiclient.Source{IP: netip.MustParseAddr(ip), Hits: apiclient.Known(hits), Country: "FR"}
+}
+
+// record is an attack record on Shop, last hit now.
+func (x *watcher) record(id, status string, hits int64, sources ...apiclient.Source) apiclient.Attack {
+	return apiclient.Attack{
+		ID: id, App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Parameter: "POST_FORM_URLENCODED_login_value", Type: "sqli",
+		First: x.clock().Add(-time.Hour), Last: x.clock(), Hits: apiclient.Known(hits), SourceCount: apiclient.Known(int64(len(sources))), Sources: sources, BlockStatus: status,
+	}
+}
+
+// grows looks once a minute while a record is what it is said to be at each look.
+func (x *watcher) grows(minutes int, is func(minute int64) apiclient.Attack) {
+	x.t.Helper()
+	for minute := range int64(minutes) {
+		x.pass(time.Minute)
+		now := is(minute)
+		p := record.AttackDelta{Now: &now}
+		if was, known := x.latest[now.ID]; known {
+			p.Before = &was
+		}
+		x.latest[now.ID] = now
+		x.see(record.Poll{At: x.clock(), Since: x.last, Changes: []record.AttackDelta{p}})
+	}
+}
+
+// What a change is judged by, record by record.
+func TestJudging(t *testing.T) {
+	t.Parallel()
+	const deny, patch = "deny 203.0.113.7", "patch POST shop.example.com/login type=sqli part=post.form_urlencoded.login app=4"
+	for name, c := range map[string]struct {
+		line    string
+		minutes int
+		is      func(x *watcher, minute int64) apiclient.Attack
+		want    record.Finding
+		says    string
+	}{
+		"a record that is partly blocked mixes both": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
+			return x.record("a", "Partially blocked", 100+m, share("203.0.113.7", 50+m))
+		}, record.EfficacyUnknown, "nothing was reported as stopped by it, and 4 more hits in records that the service blocks in another way, in part or whole"},
+		"its own hits stopped": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
+			return x.record("a", "monitored", 100+m, share("203.0.113.7", 50))
+		}, record.EfficacyUnknown, "neither stopped nor let through"},
+		"others come closer in the list": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
+			a := x.record("a", "monitored", 1000+m, share("198.51.100.1", 500+m))
+			if a.SourceCount = apiclient.Known(40); m > 6 { // it was there before, below what is listed
+				a.Sources = append(a.Sources, share("203.0.113.7", 30))
+			}
+			return a
+		}, record.EfficacyUnknown, ""},
+		"a record that begins again has fewer hits": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
+			return x.record("a", "monitored", 500-m, share("203.0.113.7", 400-m))
+		}, record.EfficacyUnknown, ""},
+		"a new record an hour later": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
+			a := x.record("a", "monitored", 3, share("203.0.113.7", 3))
+			if m == 8 {
+				a.ID, a.First = "b", x.clock()
+			}
+			return a
+		}, record.NotWorking, "3 hits got through"},
+		"stopped at another application is stopped": {deny, 3, func(x *watcher, m int64) apiclient.Attack {
+			a := x.record("b", "blocked", 3+m, share("203.0.113.7", 3+m))
+			a.Type, a.App, a.First = apiclient.TypeBlockedSource, apiclient.Known(7), x.clock()
+			return a
+		}, record.Working, "at least 2 stopped"},
+		"another source tries": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
+			a := x.record("b", "blocked", 3+m, share("203.0.113.8", 3+m))
+			a.Type = apiclient.TypeBlockedSource
+			return a
+		}, record.EfficacyUnknown, ""},
+		"an entry for another application": {"deny 203.0.113.7 app=7", 10, func(x *watcher, m int64) apiclient.Attack {
+			return x.record("a", "monitored", 100+m, share("203.0.113.7", 50+m))
+		}, record.EfficacyUnknown, ""},
+		"a country's sources": {"deny country:FR", 10, func(x *watcher, m int64) apiclient.Attack {
+			return x.record("a", "monitored", 100+m, share("203.0.113.7", 50+m))
+		}, record.NotWorking, "6 hits got through"},
+		"one of two gets through": {"deny 203.0.113.7 203.0.113.8", 10, func(x *watcher, m int64) apiclient.Attack {
+			if m%2 == 0 {
+				return x.record("a", "monitored", 100+m, share("203.0.113.8", 50+m), share("198.51.100.9", 7))
+			}
+			a := x.record("b", "blocked", m, share("203.0.113.7", m))
+			a.Type = apiclient.TypeBlockedSource
+			return a
+		}, record.PartlyWorking, "stops 1 of 2 sources (at least 6 hits), gets through: 203.0.113.8"},
+		"a patched place in a record of its own": {patch, 4, func(x *watcher, m int64) apiclient.Attack {
+			a := x.record("v", "blocked", 5*m)
+			a.Type = apiclient.TypeVirtualPatch
+			return a
+		}, record.Working, "at least 10 stopped"},
+		"patched elsewhere": {patch, 90, func(x *watcher, m int64) apiclient.Attack {
+			a := x.record("v", "blocked", 5*m)
+			a.Type, a.Path = apiclient.TypeVirtualPatch, "/search"
+			return a
+		}, record.EfficacyUnknown, ""},
+		"a patched place is attacked in another way": {patch, 90, func(x *watcher, m int64) apiclient.Attack {
+			a := x.record("v", "monitored", 5*m)
+			a.Type = "xss"
+			return a
+		}, record.EfficacyUnknown, ""},
+		"a false positive at a patched place": {patch, 90, func(x *watcher, m int64) apiclient.Attack {
+			a := x.record("v", "monitored", 5*m)
+			a.State = "falsepositive"
+			return a
+		}, record.EfficacyUnknown, ""},
+		"a patch that lets it through while it is compiled": {patch, 64, func(x *watcher, m int64) apiclient.Attack {
+			return x.record("v", "monitored", 5*m)
+		}, record.NotYet, "accepted by the service, compiling"},
+		"a patch that lets it through well after": {patch, 80, func(x *watcher, m int64) apiclient.Attack {
+			return x.record("v", "monitored", 5*m)
+		}, record.NotWorking, "hits got through since 2026-11-20 04:07 UTC"},
+		"what the mode blocked all along says nothing of a patch": {patch, 80, func(x *watcher, m int64) apiclient.Attack {
+			return x.record("v", "blocked", 5*m)
+		}, record.EfficacyUnknown, "nothing was reported as stopped by it, and 65 more hits in records that the service blocks in another way"},
+		"a patched record turns whole": {patch, 14, func(x *watcher, m int64) apiclient.Attack {
+			if m < 6 {
+				return x.record("v", "monitored", 5*m)
+			}
+			return x.record("v", "blocked", 30)
+		}, record.Working, "at least 1 stopped"},
+		"a patched record turns": {patch, 14, func(x *watcher, m int64) apiclient.Attack {
+			if m < 6 {
+				return x.record("v", "monitored", 5*m)
+			}
+			return x.record("v", "Partially blocked", 30)
+		}, record.Working, "at least 1 stopped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, withoutApproval(config.ApproveBroad))
+			x := w.watcher()
+			x.grows(1, func(int64) apiclient.Attack { return c.is(x, 0) })
+			ch := w.insists(ann, c.line)
+			x.watch.Refresh()
+			x.grows(c.minutes, func(m int64) apiclient.Attack { return c.is(x, m) })
+			require.Equal(t, c.want, x.effect(ch).Finding, "%+v", x.effect(ch))
+			require.Contains(t, x.line(ch), c.says)
+		})
+	}
+}
+
+// Whatever the records say, what was seen of a change only grows, and never beyond what came; a restart counts nothing
+// twice.
+func TestWhatWasSeenOnlyGrows(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(t)
+		x := w.watcher()
+		ch := w.does(ann, "deny 203.0.113.7")
+		x.watch.Refresh()
+		var came, counted int64
+		records := map[string]apiclient.Attack{}
+		for range rapid.IntRange(1, full.Of(5, 15)).Draw(r, "looks") {
+			n := rapid.IntRange(0, 2).Draw(r, "record")
+			id, more := fmt.Sprint("r", n), rapid.Int64Range(-20, 100).Draw(r, "more")
+			was, known := records[id]
+			if was.Hits.N+more <= 0 {
+				more = 1
+			}
+			came += max(more, 0)
+			if rapid.IntRange(0, 4).Draw(r, "restarts") == 0 {
+				x.restart()
+				g := record.Poll{At: x.clock()}
+				for id, a := range records { // the first look sees all there is
+					x.latest[id], g.Changes = a, append(g.Changes, record.AttackDelta{Now: &a})
+				}
+				x.see(g)
+			}
+			x.grows(1, func(int64) apiclient.Attack {
+				hits := was.Hits.N + more
+				a := x.record(id, rapid.SampledFrom([]string{"monitored", "blocked", "Partially blocked", "odd"}).Draw(r, "status"), hits, share("203.0.113.7", hits))
+				if a.First = was.First; !known {
+					a.First = x.clock()
+				}
+				if n == 2 {
+					a.Type = apiclient.TypeBlockedSource
+				}
+				records[id] = a
+				return a
+			})
+			t := x.effect(ch).Parts["203.0.113.7"]
+			now := t.Through.N + t.Mixed.N + t.Stopped.N + t.After.N
+			if now < counted || now > came {
+				r.Fatalf("%d hits were counted after %d, of %d that came", now, counted, came)
+			}
+			counted = now
+		}
+	})
+}
+
+// atFour is when the tests of what a card says look at it.
+var atFour = time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC)
+
+// entryFor is an entry of a list for a source, until five.
+func entryFor(list, subnet string, apps ...int) apiclient.IPRule {
+	return apiclient.IPRule{List: list, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix(subnet), Apps: apps, Expires: atFour.Add(time.Hour)}
+}
+
+// deniedBy is a change of half an hour ago that made these entries.
+func deniedBy(entries ...apiclient.IPRule) record.Change {
+	ch := record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: atFour.Add(-30 * time.Minute), Until: atFour.Add(time.Hour), When: "in about 1 min"}
+	for _, e := range entries {
+		ch.Steps = append(ch.Steps, record.Step{Kind: record.AddEntry, Entry: &e, Sent: true, Done: true, ID: 101})
+	}
+	return ch
+}
+
+// said is a card's line of what was seen of a change at an attack on Shop, whose entries stand at the service.
+func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) string {
+	s := call.Situation{
+		Account: &config.Account{Name: "acme", Applications: map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
+		Now:     atFour, ListsReadAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e},
+		Attack: apiclient.Attack{
+			ID: "x:1", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Type: "sqli", BlockStatus: "monitored",
+			SourceCount: apiclient.Known(3), Sources: []apiclient.Source{share("203.0.113.7", 50), share("203.0.113.8", 40), share("203.0.113.9", 30)},
+		},
+	}
+	for _, step := range ch.Steps {
+		if step.Entry != nil {
+			s.Entries = append(s.Entries, *step.Entry)
+		} else {
+			s.Rules = append(s.Rules, *step.Rule)
+		}
+	}
+	change(&s)
+	return words.Change(ch, efficacy.Line(s, ch)).String()
+}
+
+// seenOf is what was seen of one source.
+func seenOf(f record.Finding, source string, t record.Traffic) record.Efficacy {
+	return record.Efficacy{Finding: f, Parts: map[string]record.Traffic{source: t}}
+}
+
+func hitsUntil(n int64, last time.Duration) record.Tally {
+	return record.Tally{N: n, First: atFour.Add(-20 * time.Minute), Last: atFour.Add(-last)}
+}
+
+// What the lists say about a mitigation stands beside what was seen of it: another user may have removed it, and a
+// quiet source then proves nothing.
+func TestWhatTheListsSayIsSaid(t *testing.T) {
+	t.Parallel()
+	const source = "203.0.113.7"
+	here := deniedBy(entryFor(apiclient.ListDeny, source+"/32", apiclient.AllApps))
+	there := deniedBy(entryFor(apiclient.ListDeny, source+"/32", 7))
+	works := seenOf(record.Working, source, record.Traffic{Stopped: hitsUntil(10, 12*time.Minute)})
+	off := func(s *call.Situation) { s.Entries = nil }
+
+	require.Contains(t, said(here, works, func(*call.Situation) {}), "working: nothing through since")
+	gone := said(here, works, off)
+	require.Contains(t, gone, "no longer in force: it was removed or changed at the service")
+	require.NotContains(t, gone, "working:")
+	require.Contains(t, said(here, record.Efficacy{}, off), "no longer in force: it was removed or changed at the service", "also before it is judged")
+	require.NotContains(t, said(here, works, func(s *call.Situation) { s.Entries, s.ListsReadAt = nil, time.Time{} }), "no longer", "it was not read")
+
+	shortened := said(here, works, func(s *call.Situation) { s.Entries[0].Expires = atFour.Add(10 * time.Minute) })
+	require.Contains(t, shortened, "shortened at the service: it ends 2026-11-20 04:10 UTC; working: nothing through since")
+
+	allowed := func(s *call.Situation) {
+		s.Entries = append(s.Entries, entryFor(apiclient.ListAllow, "203.0.113.0/24", apiclient.AllApps))
+	}
+	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{Mixed: hitsUntil(4, time.Minute)}), allowed), "Likely: 203.0.113.0/24 is on the allowlist")
+	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{}), func(s *call.Situation) {
+		conditions := []apiclient.Condition{{Type: "equal", Point: apiclient.Part{"instance"}, Value: "4"}}
+		s.Rules = append(s.Rules, apiclient.Rule{ID: 9, Type: apiclient.RuleMode, Mode: apiclient.ModeOff, Conditions: conditions})
+	}), "Likely: the mode of Shop is off: nothing is blocked there")
+
+	elsewhere := said(there, record.Efficacy{Finding: record.EfficacyUnknown}, func(*call.Situation) {})
+	require.Contains(t, elsewhere, "the entry is for other applications only than Shop")
+	require.NotContains(t, elsewhere, "stopped or gone")
+	require.NotContains(t, said(there, seenOf(record.NotWorking, source, record.Traffic{Through: hitsUntil(9, time.Minute)}), func(*call.Situation) {}),
+		"other applications", "what got through there is no matter of this one")
+}
+
+// Of several sources each is said to be what it is.
+func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
+	t.Parallel()
+	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0), entryFor(apiclient.ListDeny, "203.0.113.8/32", 0), entryFor(apiclient.ListDeny, "203.0.113.9/32", 0))
+	plain := func(*call.Situation) {}
+	through := record.Traffic{Stopped: hitsUntil(10, 12*time.Minute), Through: hitsUntil(5, time.Minute)}
+	noLonger := said(ch, record.Efficacy{Finding: record.NotWorking, Parts: map[string]record.Traffic{"203.0.113.7": through, "203.0.113.8": through, "203.0.113.9": through}}, plain)
+	require.Contains(t, noLonger, "NOT WORKING: stops 0 of 3 sources, gets through: 203.0.113.7, 203.0.113.8, 203.0.113.9")
+
+	ch.Until = atFour.Add(-time.Minute)
+	back := said(ch, record.Efficacy{Finding: record.SourceReturned, Parts: map[string]record.Traffic{
+		"203.0.113.7": {Stopped: hitsUntil(10, 2*time.Minute)}, "203.0.113.8": {Stopped: hitsUntil(10, 3*time.Hour)},
+	}}, plain)
+	require.Contains(t, back, "203.0.113.7")
+	require.NotContains(t, back, "203.0.113.8 ", "it was last heard of hours before")
+	require.NotContains(t, back, "came back", "its source tried to the end: whether it came back was not seen")
+}
+
+// What tried to the end did not come back yet.
+func TestStillTryingToTheEndIsNotComingBack(t *testing.T) {
+	t.Parallel()
+	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
+	ch.Until = atFour
+	plain := func(*call.Situation) {}
+	stillTried := said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)}), plain)
+	require.Contains(t, stillTried, "its source kept trying to the end, the last time")
+	require.NotContains(t, stillTried, "came back")
+	require.Contains(t, said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{After: hitsUntil(3, 0)}), plain), "its source came back: 3 hits got through since")
+}
+
+// A record that is blocked in another way lets nothing through for sure.
+func TestBlockedInAnotherWay(t *testing.T) {
+	t.Parallel()
+	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
+	line := said(ch, seenOf(record.EfficacyUnknown, "203.0.113.7", record.Traffic{Mixed: hitsUntil(4, time.Minute)}), func(s *call.Situation) { s.Attack.BlockStatus = "blocked" })
+	require.Contains(t, line, "4 more hits in records that the service blocks in another way, in part or whole: whether any got through is unknown")
+}
+
+// Sampled counts fall and rise again: that is no new hit.
+func TestCountsThatFallAndRiseAgainAreNoHits(t *testing.T) {
+	w := newWorld(t)
+	x := w.watcher()
+	is := func(m int64) apiclient.Attack {
+		own := int64(100)
+		if m%2 == 1 {
+			own = 80 // sampled, or not among the top for once
+		}
+		a := x.record("a", "monitored", 1000+m, share("203.0.113.7", own), share("198.51.100.4", 500+m))
+		if m%4 == 3 {
+			a.Sources = a.Sources[1:]
+			a.SourceCount = apiclient.Known(1)
+		}
+		return a
+	}
+	x.grows(1, func(int64) apiclient.Attack { return is(0) })
+	ch := w.does(ann, "deny 203.0.113.7")
+	x.watch.Refresh()
+	x.grows(20, is)
+	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding, "%+v", x.effect(ch))
+	require.Empty(t, x.findings())
+}
+
+// After a restart what got through before isn't known.
+func TestNothingThroughIsSaidSinceItWasWatched(t *testing.T) {
+	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(6 * time.Minute)}, "deny 203.0.113.7")
+	x.watches(10 * time.Minute)
+	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:0")
+	w.pass(10 * time.Minute)
+	x.restart()
+	x.observe()
+	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:20 UTC")
+}
+
+// A mode that another user set since is another one.
+func TestAModeThatAnotherUserSetSince(t *testing.T) {
+	w := newWorld(t)
+	w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.anyway(ann, "mode 4 block for=2h")
+	x.watch.Refresh()
+	x.watches(20 * time.Minute)
+	require.Contains(t, x.line(ch), "working")
+	require.NoError(t, w.cfg.Services["acme"].DeleteRule(t.Context(), ch.Steps[0].ID)) // in the console
+	x.watches(2 * time.Minute)
+	require.Contains(t, x.line(ch), "no longer in force: it was removed or changed at the service")
+	require.NotContains(t, x.line(ch), "working")
+}
+
+// A mode that wafbot set since took the place of another: no user was at the console.
+func TestAModeThatWasReplaced(t *testing.T) {
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.anyway(ann, "mode 4 block for=2h attack="+id)
+	x.watch.Refresh()
+	x.watches(20 * time.Minute)
+	w.anyway(root, "mode 4 monitoring for=1h attack="+id)
+	x.watches(2 * time.Minute)
+	for where, line := range map[string]string{"card": x.line(ch), "attack": textOf(w.reads(eve, "attack "+id))} {
+		require.Contains(t, line, "→ 2026-11-20 05:00 UTC · replaced by a later change", where)
+	}
+}
+
+// What is typed says of what ended that it ended, as the card does.
+func TestAttackSaysWhatEnded(t *testing.T) {
+	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(2 * time.Minute)}, "deny 203.0.113.7 for=30m")
+	x.watches(35 * time.Minute)
+	line := textOf(w.reads(ann, "attack "+ch.AttackID))
+	require.Contains(t, line, "ended")
+	require.NotContains(t, line, "nothing through since")
+}
+
+// What was removed in the console can be done again, by its button.
+func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	w.pass(5 * time.Minute)
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	w.service.CatchUp()
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.PolicyOf(w.cfg.Accounts[0]), ID: id, Now: w.clock(), ListsReadAt: w.clock(), Changes: []record.Change{ch}}
+	for page, err := range w.cfg.Services["acme"].Attacks(t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(t, err)
+		s.Attack = page.Attacks[0]
+		break
+	}
+	offered := func() (labels string) {
+		for _, b := range advice.Advise(s).Suggestions {
+			labels += b.Label + "; "
+		}
+		return labels
+	}
+	require.Contains(t, offered(), "Deny")
+	again := w.does(ann, "deny 203.0.113.7 attack="+id)
+	require.NotEqual(t, ch.ID, again.ID)
+	require.Len(t, w.listed("black"), 1)
+	s.Entries = []apiclient.IPRule{*again.Steps[0].Entry}
+	require.NotContains(t, offered(), "Deny")
+}
+
+// everywhere is all that is read about mitigations in force, by line.
+func (x *watcher) everywhere(attack string) map[string]string {
+	x.t.Helper()
+	all := map[string]string{}
+	for _, line := range []string{"status", "attack " + attack, "summary"} {
+		all[line] = textOf(x.reads(eve, line))
+	}
+	for _, p := range x.reads(eve, "status").Home.(*report.Home).Parts(true) {
+		for _, r := range p.Rows {
+			all["Home"] += r.Text.String() + "\n"
+		}
+	}
+	all["report"] = x.reads(atTerminal, "report attack="+attack).Document
+	return all
+}
+
+// What was taken off in the console works nowhere, whatever was seen of it before.
+func TestWhatWasTakenOffWorksNowhere(t *testing.T) {
+	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(4 * time.Minute)}, "deny 203.0.113.7")
+	x.watches(3 * time.Minute)
+	for where, said := range x.everywhere(ch.AttackID) {
+		require.Contains(t, said, "working", where)
+	}
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	x.watches(15 * time.Minute)
+	require.Equal(t, record.Working, x.effect(ch).Finding, "no source came any more that could get through")
+	for where, said := range x.everywhere(ch.AttackID) {
+		require.Contains(t, said, "no longer in force", where)
+		if where != "report" { // which says what was before, too
+			require.NotContains(t, said, "working, at least", where)
+			require.NotContains(t, said, "working: ", where)
+		}
+	}
+}
+
+func TestWhatWasShortenedIsSaidEverywhere(t *testing.T) {
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
+	x.watches(3 * time.Minute)
+	w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "by hand", time.Hour)
+	x.watches(2 * time.Minute)
+	for where, said := range x.everywhere(ch.AttackID) {
+		require.Regexp(t, `shortened\** at the service: it ends 2026-11-20 04:03(:00)? UTC; \**working`, said, where)
+	}
+}
+
+// The reasons that the card gives are given in every answer, though only the card has the lists at hand.
+func TestReasonsAreSaidEverywhere(t *testing.T) {
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
+	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.0/24", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	x.watches(8 * time.Minute)
+	all := x.everywhere(ch.AttackID)
+	require.Regexp(t, "NOT WORKING: [0-9,]+ hits got through since .*Likely: 203.0.113.0/24 is on the allowlist", all["attack "+ch.AttackID])
+	require.Regexp(t, `NOT WORKING.*: [0-9,]+ hits got through since .*Likely: .*203\.0\.113\.0/24.* is on the allowlist`, all["report"])
+	for _, where := range []string{"status", "summary", "Home"} {
+		require.Contains(t, all[where], "NOT WORKING", where)
+	}
+}
+
+// Each fall is notified once: what worked again for a while and then does nothing calls again, also after a restart;
+// what comes and goes doesn't.
+func TestEachFallIsNotifiedOnce(t *testing.T) {
+	full.Only(t)
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
+	off := func(d time.Duration) {
+		require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), w.listed("black")[0].ID))
+		x.watches(d)
+	}
+	on := func(d time.Duration) {
+		w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "again", 3*time.Hour)
+		x.watches(d)
+	}
+	x.watches(5 * time.Minute)
+	off(10 * time.Minute)
+	require.Len(t, x.findings(), 1)
+	on(9 * time.Minute)
+	require.Equal(t, record.Working, x.effect(ch).Finding)
+	off(10 * time.Minute)
+	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
+	require.Len(t, x.findings(), 1, "it comes and goes")
+	on(25 * time.Minute)
+	x.restart()
+	x.observe()
+	off(10 * time.Minute)
+	require.Equal(t, []record.Finding{record.NotWorking, record.NotWorking}, x.findings())
+	require.Equal(t, 2, x.effect(ch).Calls(record.NotWorking))
+	require.Contains(t, x.line(ch), "NO LONGER working: the last was stopped 2026-11-20 03:5")
+	require.Contains(t, x.line(ch), "hits get through again, the last 2026-11-20 04:0", "in between it worked")
+	x.restart()
+	x.watches(20 * time.Minute)
+	require.Len(t, x.findings(), 2)
+}
+
+// A report says what became of a mitigation as its card did, at the time.
+func TestTheReportShowsWhatWasSeenOfMitigations(t *testing.T) {
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
+	x.watches(5 * time.Minute)
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	x.watches(10 * time.Minute)
+	w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "again", time.Hour)
+	x.watches(6 * time.Minute)
+	golden(t, "report_effects.md", w.reads(atTerminal, "report attack="+ch.AttackID).Document)
+}
+
+// A replica that couldn't look, or lost what was seen, says so, and neither that it works nor that it is due.
+func TestWhatWasNotWatchedIsUnknown(t *testing.T) {
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
+	const unknown = "unknown whether it works: it was due 2026-11-20 03:01 UTC, and it was not observed since"
+	w.pass(7 * time.Minute)
+	require.NotContains(t, x.line(ch), "unknown")
+	w.pass(2 * time.Minute)
+	require.Contains(t, x.line(ch), unknown, "the service is away")
+	require.Contains(t, textOf(w.reads(eve, "attack "+ch.AttackID)), unknown)
+	require.Contains(t, textOf(w.reads(eve, "status")), ch.ID+" unknown whether it works · ")
+	x.observe()
+	x.watches(2 * time.Minute)
+	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:0")
+
+	w.redis.Del("{a:acme}:efficacy") // Redis was emptied
+	x.restart()
+	require.Contains(t, x.line(ch), unknown)
+	w.pass(20 * time.Minute)
+	x.observe()
+	require.Contains(t, x.line(ch), "2026-11-20 03:31 UTC", "it is watched since then")
+}
+
+// Of a range of which one source goes on the card says why, where the lists show it.
+func TestARangeThatWorksInPart(t *testing.T) {
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{Sources: []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 3}, {IP: "203.0.113.9", PerSecond: 3}}})
+	x := w.watcher()
+	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.9/32", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	ch := w.insists(ann, "deny 203.0.113.0/24 attack="+id)
+	x.watch.Refresh()
+	x.watches(10 * time.Minute)
+	require.Regexp(t, `partly working: at least [0-9,]+ stopped, [0-9,]+ hits got through since .*\. Likely: 203\.0\.113\.9 is on the allowlist`, x.line(ch))
+	require.Empty(t, x.findings())
+}
+
+func TestOverlay(t *testing.T) {
+	t.Parallel()
+	read := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	entry := func(id int64, reason string, values ...string) apiclient.IPRule {
+		return apiclient.IPRule{ID: id, List: "black", Kind: "country", Values: append([]string{"FR"}, values...), Reason: reason}
+	}
+	rule := func(id int64) *apiclient.Rule { return &apiclient.Rule{ID: id, Type: "service_mode"} }
+	step := func(s record.Step, ago time.Duration) record.Change {
+		s.Done, s.SentAt = true, read.Add(-ago)
+		return record.Change{Steps: []record.Step{s}}
+	}
+	add := func(id int64, e apiclient.IPRule, before ...apiclient.IPRule) record.Step {
+		e.ID = 0
+		return record.Step{Kind: record.AddEntry, Entry: &e, ID: id, Before: before}
+	}
+	listed, ours, prolonged, expired := entry(1, "theirs"), entry(2, "ours"), entry(2, "ours"), entry(3, "over")
+	prolonged.Expires, expired.Expires = read.Add(time.Hour), read
+	denied, undone := step(add(2, ours), 10*time.Second), step(record.Step{Kind: record.DeleteEntry, Entry: &ours}, 5*time.Second)
+	extended := step(add(2, prolonged, ours), 5*time.Second)
+	switched := step(record.Step{Kind: record.CreateRule, Rule: rule(0), ID: 2}, time.Second)
+	deleted := step(record.Step{Kind: record.DeleteRule, Rule: rule(1)}, time.Second)
+	unknown := record.Change{Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &listed, Sent: true, SentAt: read}}}
+	overwrote, both := step(add(1, ours, listed), time.Second), entry(1, "theirs", "DE")
+	taken := step(add(2, ours, entry(1, "theirs")), time.Second)
+
+	for name, c := range map[string]struct {
+		listed  []apiclient.IPRule
+		changes []record.Change // the newest first
+		entries string
+		rules   []int64
+	}{
+		"nothing":                             {[]apiclient.IPRule{listed}, nil, "1 theirs FR", []int64{1}},
+		"denied":                              {[]apiclient.IPRule{listed}, []record.Change{denied}, "1 theirs FR, 2 ours FR", []int64{1}},
+		"listed already":                      {[]apiclient.IPRule{ours}, []record.Change{denied, denied}, "2 ours FR", []int64{1}},
+		"denied, then undone":                 {[]apiclient.IPRule{listed}, []record.Change{undone, denied}, "1 theirs FR", []int64{1}},
+		"undone and still listed":             {[]apiclient.IPRule{ours}, []record.Change{undone, denied}, "", []int64{1}},
+		"begun first, done last":              {nil, []record.Change{denied, undone}, "", []int64{1}},
+		"prolonged, listed as before":         {[]apiclient.IPRule{ours}, []record.Change{extended}, "2 ours FR for 1h0m0s", []int64{1}},
+		"prolonged, then listed so":           {[]apiclient.IPRule{prolonged}, []record.Change{extended, denied}, "2 ours FR for 1h0m0s", []int64{1}},
+		"undone after others overwrote it":    {[]apiclient.IPRule{entry(2, "theirs")}, []record.Change{undone, denied}, "2 theirs FR", []int64{1}},
+		"overwritten, listed as before":       {[]apiclient.IPRule{listed}, []record.Change{overwrote}, "1 ours FR", []int64{1}},
+		"overwritten by others since":         {[]apiclient.IPRule{entry(1, "police")}, []record.Change{overwrote}, "1 police FR", []int64{1}},
+		"one value taken from an entry":       {[]apiclient.IPRule{both}, []record.Change{taken}, "1 theirs DE, 2 ours FR", []int64{1}},
+		"mode switched":                       {nil, []record.Change{deleted, switched}, "", []int64{2}},
+		"not known to be done":                {[]apiclient.IPRule{listed}, []record.Change{unknown}, "1 theirs FR", []int64{1}},
+		"so long ago that it would be listed": {nil, []record.Change{step(add(9, ours), 30*time.Second)}, "", []int64{1}},
+		"expired meanwhile":                   {nil, []record.Change{step(add(3, expired), time.Second)}, "", []int64{1}},
+	} {
+		mirror, rules := append([]apiclient.IPRule(nil), c.listed...), []apiclient.Rule{*rule(1)}
+		gotEntries, gotRules := efficacy.Overlay(mirror, rules, c.changes, read)
+		var entries []string
+		for _, e := range gotEntries {
+			words := fmt.Sprintf("%d %s %s", e.ID, e.Reason, strings.Join(e.Values, ","))
+			if !e.Expires.IsZero() {
+				words += " for " + e.Expires.Sub(read).String()
+			}
+			entries = append(entries, words)
+		}
+		var ruleIDs []int64
+		for _, r := range gotRules {
+			ruleIDs = append(ruleIDs, r.ID)
+		}
+		require.Equal(t, c.entries, strings.Join(entries, ", "), name)
+		require.Equal(t, c.rules, ruleIDs, name)
+		require.Equal(t, c.listed, mirror, "%s: the mirror itself is left alone", name)
+		require.Equal(t, []apiclient.Rule{*rule(1)}, rules, "%s: the mirror itself is left alone", name)
 	}
 }

@@ -1,7 +1,10 @@
 package commands_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
 	"testing"
 	"time"
 
@@ -17,7 +20,6 @@ import (
 )
 
 func TestDeny(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	res, err := w.try(ann, `deny 203.0.113.7 198.51.100.0/24 reason="brute  force"`)
 	require.NoError(t, err)
@@ -37,7 +39,6 @@ func TestDeny(t *testing.T) {
 // A list entry lives five minutes at least in the service's console: who asks for less is told, and asked, on each way
 // in.
 func TestAnEntryShorterThanTheServiceKeeps(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, withoutApproval(config.ApproveAllow))
 	id := w.attackOn("/login")
 	const short = "the service's console lets a list entry live 5 min at least: this one may hold longer than "
@@ -63,7 +64,6 @@ func TestAnEntryShorterThanTheServiceKeeps(t *testing.T) {
 // Who configures so short a time is told, not asked at each denial. A button's dialog says it, and its click isn't
 // asked about again.
 func TestAConfiguredTimeShorterThanTheServiceKeeps(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Durations.Deny = 2 * time.Minute })
 	res, err := w.try(ann, "deny 203.0.113.9")
 	require.NoError(t, err)
@@ -85,7 +85,6 @@ func TestAConfiguredTimeShorterThanTheServiceKeeps(t *testing.T) {
 }
 
 func TestDenyTheTopSource(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	ch := w.does(ann, "deny attack="+id[:5])
@@ -96,7 +95,6 @@ func TestDenyTheTopSource(t *testing.T) {
 }
 
 func TestNoSourceListed(t *testing.T) {
-	t.Parallel()
 	id := record.AttackID("acme", "x:1")
 	w := newWorld(t)
 	w.knows(apiclient.Attack{ID: "x:1", Type: "sqli"})
@@ -106,7 +104,6 @@ func TestNoSourceListed(t *testing.T) {
 }
 
 func TestDeniedAlready(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	ch := w.does(ann, "deny 203.0.113.7 for=4h")
 	w.nothing(bob, "deny 203.0.113.7 for=4h", "done already by Ann", ch.ID)
@@ -122,7 +119,6 @@ func TestDeniedAlready(t *testing.T) {
 
 // A shorter one gives way and comes back; a longer one is never touched.
 func TestAShorterOneIsKeptAsBefore(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "203.0.113.7", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	ch := w.does(ann, "deny 203.0.113.7 for=4h")
@@ -137,7 +133,6 @@ func TestAShorterOneIsKeptAsBefore(t *testing.T) {
 
 // An entry for fewer applications stands beside the new one: overwriting it could shorten it.
 func TestDenyNeverShortensWhatHoldsForSomeApplications(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "203.0.113.7", Pools: []int{4}, Reason: "by hand"})
 	w.nothing(ann, "deny 203.0.113.7 app=Shop", "already forever", "by hand")
@@ -152,7 +147,6 @@ func TestDenyNeverShortensWhatHoldsForSomeApplications(t *testing.T) {
 }
 
 func TestSomeOfThemAreDeniedAlready(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "203.0.113.7", Reason: "by hand"})
 	res, err := w.try(ann, "deny 203.0.113.7 203.0.113.8")
@@ -164,7 +158,6 @@ func TestSomeOfThemAreDeniedAlready(t *testing.T) {
 }
 
 func TestValuesOfAnotherEntryStay(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, Reason: "by hand"})
 	w.nothing(ann, "deny country:FR", "by hand")
@@ -184,7 +177,6 @@ func TestValuesOfAnotherEntryStay(t *testing.T) {
 
 // What is left of an entry is still wafbot's own, however often a source is taken off it.
 func TestSourcesOfOneEntryAreRemovedOneByOne(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, withoutApproval(config.ApproveBroad))
 	w.anyway(ann, "deny country:FR country:DE country:NL")
 	w.pass(time.Second)
@@ -197,7 +189,6 @@ func TestSourcesOfOneEntryAreRemovedOneByOne(t *testing.T) {
 }
 
 func TestTheAllowlistWins(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{List: "white", Subnet: "203.0.113.0/24", Reason: "partner"})
 	w.refuses(ann, "deny 203.0.113.7", refusal.ErrNothing, "203.0.113.7 is on the allowlist forever (partner), which wins", "remove 203.0.113.0/24 list=white")
@@ -216,7 +207,6 @@ func TestTheAllowlistWins(t *testing.T) {
 }
 
 func TestAskingHandsBackTheLine(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.seed(waf.IPRule{List: "white", Subnet: "198.51.100.7", Pools: []int{4}})
@@ -231,7 +221,6 @@ func TestAskingHandsBackTheLine(t *testing.T) {
 }
 
 func TestGrayAndAllow(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, withoutApproval(config.ApproveAllow))
 	w.does(ann, "gray 203.0.113.7")
 	w.does(root, "allow 203.0.113.7")
@@ -240,7 +229,6 @@ func TestGrayAndAllow(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	denied := w.does(ann, "deny 203.0.113.7")
 	ch := w.does(bob, "remove 203.0.113.7")
@@ -262,7 +250,6 @@ func TestRemove(t *testing.T) {
 
 // Others' entries are an admin's to remove, also on a detour.
 func TestOthersEntriesStayTheirs(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "192.0.2.9", Reason: "trigger", ExpiredAt: w.clock().Add(2 * time.Hour).Unix()})
 	over := w.does(ann, "deny 192.0.2.9 for=4h")
@@ -281,7 +268,6 @@ func TestOthersEntriesStayTheirs(t *testing.T) {
 }
 
 func TestRemoveWhatIsNotThere(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "203.0.113.0/24"})
 	w.nothing(root, "remove 203.0.113.7", "is on no list itself, but 203.0.113.0/24 on the denylist covers it: entry")
@@ -295,7 +281,6 @@ func TestRemoveWhatIsNotThere(t *testing.T) {
 }
 
 func TestOnlyWhatIsAnnouncedIsRemoved(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.does(ann, "deny 203.0.113.7")
 	// Another user takes the entry over in the console: it keeps its number.
@@ -304,4 +289,227 @@ func TestOnlyWhatIsAnnouncedIsRemoved(t *testing.T) {
 	w.refuses(bob, "remove 203.0.113.7", refusal.ErrDenied)
 	w.nothing(ann, "undo", "another author's now", "kept for the police")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("black"))
+}
+
+// requests counts the requests to an endpoint that a play sends.
+func (w *world) requests(endpoint string, play func()) (n int) {
+	before := len(w.service.Requests(""))
+	play()
+	for _, r := range w.service.Requests("")[before:] {
+		if r.Method+" "+r.Path == endpoint {
+			n++
+		}
+	}
+	return n
+}
+
+// What an entry holds already, for longer or shorter, goes its own way: the batch never overwrites.
+func TestABatchOverwritesNothing(t *testing.T) {
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
+	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"NL"}, Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	var ch record.Change
+	require.Equal(t, 2, w.requests("POST /v4/ip_rules", func() { ch = w.insists(ann, "deny country:FR country:NL country:DE country:ES") }))
+	require.Equal(t, []string{"DE,ES,FR [0] 4h0m0s", "NL [0] 4h0m0s"}, w.entries("black"))
+	require.Equal(t, []bool{false, true}, []bool{ch.Steps[0].Force, ch.Steps[1].Force})
+	require.Equal(t, 2, w.requests("DELETE /v4/ip_rules", func() { w.does(ann, "undo "+ch.ID) }), "before and after what comes back")
+	require.Equal(t, []string{"NL [0] 1h0m0s"}, w.entries("black"))
+}
+
+// What was asked for still holds however the values stand in the line, and when one of them was denied meanwhile.
+func TestABatchIsApproved(t *testing.T) {
+	w := newWorld(t)
+	for line, want := range map[string]string{"deny country:FR country:DE": "DE,FR [0] 4h0m0s", "deny datacenter:ovh datacenter:aws": "aws,ovh [0] 4h0m0s"} {
+		w.does(bob, "approve "+w.waits(ann, line).ID)
+		require.Contains(t, w.entries("black"), want)
+	}
+	q := w.waits(ann, "deny country:NL country:ES")
+	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"NL"}, Reason: "by hand", ExpiredAt: w.clock().Add(5 * time.Hour).Unix()})
+	w.does(bob, "approve "+q.ID)
+	require.Contains(t, w.entries("black"), "ES [0] 4h0m0s")
+}
+
+// A value of a batch is taken off and put back, the rest stays, and the undo of the batch finds all of it.
+func TestOneOfABatch(t *testing.T) {
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
+	ch := w.insists(ann, "deny country:FR country:DE country:ES")
+	n := len(w.service.Requests(""))
+	removed := w.does(bob, "remove country:DE")
+	require.Equal(t, "Take country:DE off the denylist", removed.Does)
+	require.Equal(t, []string{"ES,FR [0] 4h0m0s"}, w.entries("black"))
+	var order []string
+	for _, r := range w.service.Requests("")[n:] {
+		if r.Path == "/v4/ip_rules" && r.Method != http.MethodGet {
+			order = append(order, r.Method)
+		}
+	}
+	require.Equal(t, []string{"POST", "DELETE"}, order, "the rest is added first")
+	w.nothing(bob, "remove country:DE", "is on no list")
+
+	w.does(bob, "undo "+removed.ID)
+	require.Equal(t, []string{"DE [0] 4h0m0s", "ES,FR [0] 4h0m0s"}, w.entries("black"))
+	w.insists(bob, "extend "+ch.ID+" for=1h")
+	require.Equal(t, []string{"DE [0] 5h0m0s", "ES,FR [0] 5h0m0s"}, w.entries("black"))
+	w.pass(time.Minute)
+	require.Equal(t, 1, w.requests("DELETE /v4/ip_rules", func() { w.does(ann, "undo "+ch.ID) }), "both in one request")
+	require.Empty(t, w.entries("black"))
+}
+
+// One of a batch is to last longer: only that one is overwritten, and comes back as it was.
+func TestOneOfABatchLastsLonger(t *testing.T) {
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
+	ch := w.insists(ann, "deny country:FR country:DE for=2h")
+	longer := w.insists(bob, "deny country:FR for=8h")
+	require.Equal(t, []string{"DE [0] 2h0m0s", "FR [0] 8h0m0s"}, w.entries("black"))
+	w.does(bob, "undo "+longer.ID)
+	require.Equal(t, []string{"DE [0] 2h0m0s", "FR [0] 2h0m0s"}, w.entries("black"))
+	w.does(ann, "undo "+ch.ID)
+	require.Empty(t, w.entries("black"))
+}
+
+// A service that keeps the number of an entry of which it overwrites a part must not lose the rest with it.
+func TestTheRestThatKeepsTheNumber(t *testing.T) {
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
+	w.insists(ann, "deny country:FR country:DE")
+	w.ledger.set(func(l *ledger) {
+		l.saveFail = func(int) bool {
+			e := w.listed("black")[0]
+			w.byHand(http.MethodPost, "/v4/ip_rules", `{"clientid":5,"force":true,"ip_rule":{"list":"black","rule_type":"country","source_values":["FR"],"pools":[0],"expired_at":`+
+				itoa(w.clock().Add(time.Hour).Unix())+`,"reason":"taken meanwhile"}}`) // so the rest has the number of the whole
+			require.NotEqual(t, int64(0), e.ID)
+			l.saveFail = nil
+			return false
+		}
+	})
+	w.does(bob, "remove country:FR")
+	require.Equal(t, []string{"DE [0] 4h0m0s", "FR [0] 1h0m0s"}, w.entries("black"), "what others took meanwhile stays, and so does the rest")
+}
+
+func TestAddressesAreDeletedTogether(t *testing.T) {
+	w := newWorld(t)
+	var ch record.Change
+	require.Equal(t, 3, w.requests("POST /v4/ip_rules", func() { ch = w.does(ann, "deny 203.0.113.7 203.0.113.8 203.0.113.9") }))
+	w.fault("DELETE /v4/ip_rules", "reset_applied", 2)
+	require.Equal(t, 5, w.requests("DELETE /v4/ip_rules", func() { w.does(ann, "undo "+ch.ID) }), "all in one, then each until it is answered")
+	require.Empty(t, w.entries("black"))
+}
+
+func TestAPartlyFailedBatchIsToldPerValue(t *testing.T) {
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
+	w.fault("POST /v4/ip_rules", "status:403", 2) // of three, which are sent side by side
+	inv := w.asks(ann, "deny 203.0.113.7 203.0.113.8 country:FR country:DE")
+	inv.Anyway = true
+	_, err := w.do(inv)
+	require.ErrorIs(t, err, refusal.ErrService)
+	made := w.listed("black")
+	require.Len(t, made, 1)
+	says := map[string]string{
+		"203.0.113.7/32": "Done for 203.0.113.7; not for 203.0.113.8, country:FR, country:DE. undo c",
+		"203.0.113.8/32": "Done for 203.0.113.8; not for 203.0.113.7, country:FR, country:DE. undo c",
+		"":               "Done for country:FR, country:DE; not for 203.0.113.7, 203.0.113.8. undo c",
+	}[made[0].Subnet]
+	require.ErrorContains(t, err, says)
+	w.service.ClearFaults()
+	w.does(ann, "undo")
+	require.Empty(t, w.entries("black"))
+}
+
+// sentEntries are the entries that were sent to be added since the n-th request.
+func (w *world) sentEntries(n int) []map[string]any {
+	w.t.Helper()
+	var sent []map[string]any
+	for _, r := range w.service.Requests("acme")[n:] {
+		if r.Method != http.MethodPost || r.Path != "/v4/ip_rules" {
+			continue
+		}
+		var body struct {
+			ClientID int            `json:"clientid"`
+			IPRule   map[string]any `json:"ip_rule"`
+		}
+		require.NoError(w.t, json.Unmarshal([]byte(r.Body), &body))
+		require.Equal(w.t, 5, body.ClientID)
+		require.Contains(w.t, body.IPRule["reason"], "wafbot c")
+		delete(body.IPRule, "reason")
+		sent = append(sent, body.IPRule)
+	}
+	return sent
+}
+
+// Every kind of entry, on every list: what is sent, what is shown, how it is taken off and put back.
+func TestKindsOfEntries(t *testing.T) {
+	type entry = map[string]any
+	for target, want := range map[string][]entry{
+		"203.0.113.7":                     {{"rule_type": "ip_range", "subnet": "203.0.113.7/32"}},
+		"203.0.113.0/24":                  {{"rule_type": "ip_range", "subnet": "203.0.113.0/24"}},
+		"203.0.0.0/16":                    {{"rule_type": "ip_range", "subnet": "203.0.0.0/16"}},
+		"2001:db8::/48":                   {{"rule_type": "ip_range", "subnet": "2001:db8::/48"}},
+		"COUNTRY:fr":                      {{"rule_type": "country", "source_values": []any{"FR"}}},
+		"country:FR country:de":           {{"rule_type": "country", "source_values": []any{"FR", "DE"}}},
+		"proxy:tor":                       {{"rule_type": "proxy_type", "source_values": []any{"TOR"}}},
+		"proxy:VPN 203.0.113.7":           {{"rule_type": "proxy_type", "source_values": []any{"VPN"}}, {"rule_type": "ip_range", "subnet": "203.0.113.7/32"}},
+		"datacenter:AWS":                  {{"rule_type": "datacenter", "source_values": []any{"aws"}}},
+		"datacenter:gce datacenter:azure": {{"rule_type": "datacenter", "source_values": []any{"gce", "azure"}}},
+	} {
+		for verb, list := range map[string]string{"deny": "black", "allow": "white", "gray": "gray"} {
+			w := newWorld(t, withoutApproval(config.ApproveBroad, config.ApproveAllow))
+			n := len(w.service.Requests("acme"))
+			ch := w.insists(root, verb+" "+target+" app=Shop for=2h")
+			sent := w.sentEntries(n)
+			var expected []entry // in any order: several addresses are sent side by side
+			for _, e := range want {
+				all := entry{"list": list, "pools": []any{4.0}, "expired_at": float64(w.clock().Add(2 * time.Hour).Unix())}
+				maps.Copy(all, e)
+				expected = append(expected, all)
+			}
+			require.ElementsMatch(t, expected, sent, "%s %s", verb, target)
+			require.Len(t, w.listed(list), len(want))
+			shown := textOf(w.reads(eve, "lists "+list))
+			for _, word := range ch.Line.Words {
+				require.Contains(t, shown, word)
+				require.Contains(t, shown, " on Shop until 2026-11-20 05:00 UTC")
+				require.Contains(t, textOf(w.reads(eve, "lists "+word)), "1 entry", word)
+				w.nothing(root, verb+" "+word+" app=Shop for=1h", "already")
+				removed := w.does(root, "remove "+word)
+				require.Contains(t, textOf(w.reads(eve, "lists "+word)), "0 entries", word)
+				w.does(root, "undo "+removed.ID)
+				require.Contains(t, textOf(w.reads(eve, "lists "+word)), "1 entry", word)
+				require.Equal(t, len(ch.Line.Words), w.sourcesOn(list), "the others were left")
+			}
+			w.does(root, "undo "+ch.ID)
+			require.Empty(t, w.listed(list), "%s %s", verb, target)
+		}
+	}
+}
+
+// sourcesOn counts the sources on a list.
+func (w *world) sourcesOn(list string) (n int) {
+	for _, e := range w.listed(list) {
+		n += max(len(e.SourceValues), 1)
+	}
+	return n
+}
+
+// What other authors have on the lists, and wafbot would not put there, is shown and taken off like the rest.
+func TestKindsOfOthers(t *testing.T) {
+	w := newWorld(t)
+	id := w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, Reason: "by hand"})
+	require.Contains(t, textOf(w.reads(eve, "lists country:DE")), "denylist: country:DE, country:FR everywhere forever (by hand)")
+	w.nothing(root, "remove country:DE", "itself, but country:DE, country:FR on the denylist covers it: entry "+itoa(id))
+	ch := w.anyway(root, "remove "+itoa(id))
+	require.Empty(t, w.listed("black"))
+	w.does(root, "undo "+ch.ID)
+	require.Equal(t, []string{"DE,FR [0] forever"}, w.entries("black"))
+}
+
+func TestKindsThatAreNone(t *testing.T) {
+	w := newWorld(t, withoutApproval(config.ApproveBroad))
+	for target, words := range map[string]string{
+		"country:FRA": "Invalid country", "country:": "Invalid country", "proxy:nord": "One of VPN, SES, PUB, WEB, TOR", "datacenter:mars": "Invalid datacenter",
+		"city:Paris": "Invalid IP address or range", "203.0.113.7/33": "Invalid IP address or range", "203.0.113.7/24": "Perhaps 203.0.113.0/24",
+	} {
+		w.refuses(ann, "deny "+target, refusal.ErrUsage, words)
+	}
+	for _, target := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/16"} {
+		w := newWorld(t)
+		w.waits(ann, "deny "+target)
+	}
 }

@@ -3,9 +3,12 @@ package commands_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,12 +18,12 @@ import (
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestMissing(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for line, missing := range map[string]bool{
 		"deny": true, "deny for=4h": true, "deny 203.0.113.7": false, "deny attack=ak7q2m9xw": false, "allow": true, "gray country:FR": false,
@@ -42,7 +45,6 @@ func TestMissing(t *testing.T) {
 }
 
 func TestALineMeansTheSameOutsideItsThread(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for line, want := range map[string]string{
 		"verdict": "verdict attack=ak7q2m9xw", "attack": "attack ak7q2m9xw", "deny": "deny attack=ak7q2m9xw", "verdict attack=a1111": "verdict attack=a1111", "status": "status", "nonsense": "nonsense",
@@ -80,7 +82,6 @@ func values(f call.Form) map[string][]string {
 }
 
 func TestAFormHoldsWhatTheLineSays(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	for _, tt := range []struct{ line, field, want string }{
@@ -103,7 +104,6 @@ func TestAFormHoldsWhatTheLineSays(t *testing.T) {
 }
 
 func TestAFilledFormIsALine(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	for _, tt := range []struct {
@@ -134,7 +134,6 @@ func TestAFilledFormIsALine(t *testing.T) {
 }
 
 func TestWhatAFormLacksIsSaidAtItsField(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	for _, tt := range []struct {
@@ -162,7 +161,6 @@ func TestWhatAFormLacksIsSaidAtItsField(t *testing.T) {
 }
 
 func TestWhatIsWrongInAFormIsSaidAtItsField(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, sources(source("our CDN", "", "192.0.2.0/24")))
 	for _, tt := range []struct {
 		line  string
@@ -196,7 +194,6 @@ func TestWhatIsWrongInAFormIsSaidAtItsField(t *testing.T) {
 }
 
 func TestWhoMayNotActGetsNoForm(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	_, err := w.formOf(eve, "deny")
 	require.ErrorIs(t, err, refusal.ErrDenied)
@@ -213,7 +210,6 @@ func TestWhoMayNotActGetsNoForm(t *testing.T) {
 }
 
 func TestCountriesAreRealOnes(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	f, err := w.formOf(ann, "deny")
 	require.NoError(t, err)
@@ -235,7 +231,6 @@ func TestCountriesAreRealOnes(t *testing.T) {
 
 // Of 150 applications the last one can be chosen, too; of very many one is typed.
 func TestEveryApplicationCanBeChosen(t *testing.T) {
-	t.Parallel()
 	for n, choices := range map[int]int{0: 0, 150: 150, 1001: 0} {
 		w := newWorld(t, func(c *commands.Config) {
 			c.Accounts[0].Applications = map[int]config.Application{}
@@ -253,9 +248,7 @@ func TestEveryApplicationCanBeChosen(t *testing.T) {
 
 // A fact that a form only shows keeps no user waiting for long.
 func TestAFormDoesntWaitForAServiceThatHangs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t)
+	inBubble(t, func(t *testing.T, w *world) {
 		w.fault("GET /v1/objects/hint", "hang", 0)
 		w.fault("POST /v1/objects/hint", "hang", 0)
 		begun := time.Now()
@@ -268,7 +261,6 @@ func TestAFormDoesntWaitForAServiceThatHangs(t *testing.T) {
 
 // What is cut short because Slack waits is carried out all the same, so it is no failure.
 func TestALookThatIsCutShortIsNotRecorded(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	line, err := grammar.Parse("deny 198.51.100.9")
 	require.NoError(t, err)
@@ -281,10 +273,91 @@ func TestALookThatIsCutShortIsNotRecorded(t *testing.T) {
 
 // What is about no field, as that the service answers nothing, isn't shown at one.
 func TestWhatIsAboutNoFieldIsShownAtNone(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	f, err := w.formOf(ann, "deny")
 	require.NoError(t, err)
 	require.Empty(t, form.FieldOf(f, &refusal.Refusal{}, map[string][]string{"addresses": {"198.51.100.9"}}))
 	require.Equal(t, "for", form.FieldOf(f, &refusal.Refusal{Arg: "for", Value: "x"}, map[string][]string{"addresses": {"x"}, "for": {"y"}}))
+}
+
+const commandsDoc = "../docs/commands.md"
+
+// docs/commands.md says what help says: it is made of the same descriptions.
+func TestCommandsDoc(t *testing.T) {
+	t.Parallel()
+	got := documentCommands(verb.All())
+	if *update {
+		require.NoError(t, os.WriteFile(commandsDoc, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(commandsDoc)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "%s (go test ./commands -run TestCommandsDoc -update writes it again)", commandsDoc)
+}
+
+func documentCommands(all []*call.Command) string {
+	var b strings.Builder
+	b.WriteString(`# Commands
+
+<!-- Written by go test ./commands -run TestCommandsDoc -update from the descriptions of the commands. Don't edit. -->
+
+The same words, roles, guards and audit hold in Slack (` + "`/waf deny 203.0.113.7 for=4h`" + `, a mention, a button, a form) and in a terminal (` + "`wafbot deny 203.0.113.7 for=4h`" + `, which asks before
+it changes anything, unless ` + "`-y`" + `). ` + "`help VERB`" + ` says the same of one verb.
+
+- A line is a verb, its objects in order, and keys in any order. Quotes work as in a shell. Words in brackets may be left out.
+- Durations: ` + "`30m 12h 7d 2w`" + ` or ` + "`forever`" + `. ` + "`for=4h`, `for 4h`, `for=4 hours`" + ` and ` + "`4h`" + ` mean the same. ` + "`reason=`" + ` takes all words up to the next key.
+  The service's console lets a list entry live 5 minutes at least: a shorter ` + "`for=`" + ` is asked about, also with ` + "`-y`" + `.
+- An application is an id or a configured name.
+` + "- A path is that path alone: `/x/a` or `/x/a.php`. `/x/*` is one level below `/x/` without names that have an extension, `/x/*.php` those with this one, `/x/a.*` that name with any\n" +
+		"  extension or none, `/x/*.*` all of these. `/x/**/*.*` is everything below `/x/`, `/**/login` that name at any depth. A place without a host is on every host.\n" + `- An id can be cut to any 4 or more characters that are unique. In a card's thread ` + "`attack=`" + ` is implied. A storm's id stands where an attack's does.
+- ` + "`account=NAME`" + ` names the account where more than one is configured.
+`)
+	for _, part := range []struct {
+		title   string
+		changes bool
+	}{{"To look", false}, {"To act", true}} {
+		fmt.Fprintf(&b, "\n## %s\n\n| line | does | least role | also |\n|---|---|---|---|\n", part.title)
+		for _, cmd := range all {
+			if cmd.CanChange() == part.changes {
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", cell(cmd.Usage()), cell(cmd.Summary), cmd.Role, strings.Join(cmd.Aliases, ", "))
+			}
+		}
+	}
+	b.WriteString("\n## Arguments\n")
+	for _, cmd := range all {
+		if len(cmd.Args) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n", cmd.Name)
+		for _, arg := range cmd.Args {
+			fmt.Fprintf(&b, "- `%s`: %s\n", arg.Name, arg.Help)
+		}
+		if cmd.Example != "" {
+			fmt.Fprintf(&b, "\nExample: `%s`\n", cmd.Example)
+		}
+	}
+	return b.String()
+}
+
+// cell is text that can stand in a cell of a Markdown table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// A new command is one file and one line: CONTRIBUTING shows a real one, whole, and nothing else knows of it.
+func TestTheExampleOfACommandIsReal(t *testing.T) {
+	t.Parallel()
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(text)
+	}
+	guide := read("../CONTRIBUTING.md")
+	require.Contains(t, guide, "```go\n"+read("verb/verdict.go")+"```", "CONTRIBUTING.md shows another verdict.go than there is: copy it again")
+	require.Contains(t, guide, "```go\nverdict(),\n```")
+	require.Equal(t, 1, strings.Count(read("verb/verb.go"), " verdict(),"))
+	files, err := filepath.Glob("verb/*.go")
+	require.NoError(t, err)
+	others := slices.DeleteFunc(files, func(f string) bool { return f == "verb/verdict.go" || f == "verb/verb.go" })
+	require.NotEmpty(t, others)
+	for _, file := range others {
+		require.NotContains(t, read(file), "verdict()", file)
+	}
 }

@@ -130,7 +130,6 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestUnknownVerbs(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for verb, hint := range map[string]string{"dney": "deny", "statsu": "status", "blok": "block", "udno": "undo", "atack": "attack"} {
 		w.refuses(root, verb+" 203.0.113.7", refusal.ErrUnknown, "did you mean "+hint+"?", "help")
@@ -146,7 +145,6 @@ func TestUnknownVerbs(t *testing.T) {
 }
 
 func TestAliases(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	require.Equal(t, "deny 203.0.113.7 for=4h", w.does(ann, "block 203.0.113.7").Line.String())
 	w.does(ann, "unban 203.0.113.7")
@@ -159,7 +157,6 @@ func TestAliases(t *testing.T) {
 
 // The words that people know from elsewhere, and those of before, mean a verb and are nowhere kept.
 func TestAnAliasBecomesItsVerb(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, withoutApproval(config.ApproveBlockPath))
 	aliases := map[string]string{
 		"block": "deny", "ban": "deny", "blacklist": "deny", "unblock": "remove", "unban": "remove", "whitelist": "allow", "grey": "gray", "claim": "ack", "release": "unack",
@@ -197,7 +194,6 @@ func TestAnAliasBecomesItsVerb(t *testing.T) {
 }
 
 func TestChangesSeparatesReadsFromChanges(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for line, want := range map[string]bool{
 		"": false, "status": false, "attacks": false, "lists": false, "audit": false, "whoami": false, "help": false, "mode 4": false, "attack a1234": false, "incidents": false,

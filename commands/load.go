@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -45,10 +46,10 @@ type loader struct {
 	accounts map[string]*config.Account // by name
 }
 
-// How long a fact of the service is waited for, where nothing is changed: one account whose service hangs must not keep
-// the others' from people, and a form opens without what it only shows.
+// How long a fact is waited for, where nothing is changed: one account whose service hangs must not keep the others'
+// from people, and a form opens without what it only shows.
 const (
-	whileCallLasts  = time.Duration(0)
+	whileCallLasts  = time.Hour // longer than any call
 	accountPatience = 10 * time.Second
 	formPatience    = 3 * time.Second
 	briefPatience   = time.Second // for what an answer only mentions, of all accounts together
@@ -89,7 +90,6 @@ func (l *loader) round(ctx context.Context, c *call.Call, patience time.Duration
 		n.Changes = n.Changes || n.Entries != "" || n.Rules != 0 // what wafbot did lately is laid over them
 		r.fromService(n)
 		r.fromStore(n)
-		r.ofAttack(n)
 		r.fromHere(n)
 	}
 	_ = g.Wait() // each fact has its own error
@@ -167,31 +167,21 @@ type reading struct {
 type get[T any] func(ctx context.Context, account string) (T, error)
 
 // read reads one fact, if it is needed and isn't read yet.
-func read[A, T any](r *reading, name string, f *call.Fact[T], need A, from get[T]) {
+func read[A, T any](r *reading, f *call.Fact[T], need A, from get[T]) {
 	if !call.Ask(f, need) {
 		return
 	}
 	r.all.Go(func() error {
+		ctx, cancel := context.WithTimeout(r.ctx, r.patience)
+		defer cancel()
 		f.Err = delay.Try(r.Log, "a fact", func() (err error) {
-			f.Value, err = from(r.ctx, r.account.Name)
+			f.Value, err = from(ctx, r.account.Name)
 			return err
 		})
 		if f.Err != nil && r.ctx.Err() == nil {
-			r.Log.WarnContext(r.ctx, "read fact", "fact", name, "account", r.account.Name, "err", f.Err)
+			r.Log.WarnContext(r.ctx, "read fact", "fact", fmt.Sprintf("%T", f.Value), "account", r.account.Name, "err", f.Err)
 		}
 		return nil
-	})
-}
-
-// readService is read, of a fact of the service.
-func readService[A, T any](r *reading, name string, f *call.Fact[T], need A, from get[T]) {
-	read(r, name, f, need, func(ctx context.Context, account string) (T, error) {
-		if r.patience > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, r.patience)
-			defer cancel()
-		}
-		return from(ctx, account)
 	})
 }
 
@@ -213,20 +203,20 @@ func listed[F, T any](list func(context.Context, F) iter.Seq2[T, error], filter 
 	return func(ctx context.Context, _ string) ([]T, error) { return apiclient.Collect(list(ctx, filter)) }
 }
 
-// lagging is how a list of the service's is read that lags behind its writes.
-func lagging[T any](r *reading, l *call.Listing[T], from get[[]T]) get[[]T] {
-	return func(ctx context.Context, account string) (_ []T, err error) {
+// readLagging reads a list of the service's that lags behind its writes.
+func readLagging[A, T any](r *reading, l *call.Listing[T], need A, from get[[]T]) {
+	read(r, &l.Fact, need, func(ctx context.Context, account string) (_ []T, err error) {
 		asked := r.Clocks.Now() // over an answer that a paused process reads late lies what was done since
 		l.Answer, err = from(ctx, account)
 		l.At = r.onService(account, asked)
 		return l.Answer, err
-	}
+	})
 }
 
 // fromService reads what the service holds.
 func (r *reading) fromService(n call.Needs) {
 	f, s := r.facts, r.Services[r.account.Name]
-	readService(r, "attacks", &f.Attacks.Fact, n.Attacks, func(ctx context.Context, _ string) ([]apiclient.Attack, error) {
+	read(r, &f.Attacks.Fact, n.Attacks, func(ctx context.Context, _ string) ([]apiclient.Attack, error) {
 		return r.listAttacks(ctx, r.account, n.Attacks)
 	})
 	list := n.Entries
@@ -234,67 +224,59 @@ func (r *reading) fromService(n call.Needs) {
 		list = ""
 	}
 	active := n.Vulnerabilities == call.OpenVulnerabilities
-	readService(r, "IP lists", &f.Entries.Fact, n.Entries, lagging(r, &f.Entries, listed(s.IPRules, list)))
-	readService(r, "rules", &f.Rules.Fact, n.Rules, lagging(r, &f.Rules, listed(s.Rules, max(n.Rules, 0))))
-	readService(r, "vulnerabilities", &f.Vulnerabilities.Fact, n.Vulnerabilities, listed(s.Vulnerabilities, active))
-	readService(r, "conditions", &f.Conditions.Fact, n.Conditions,
-		func(ctx context.Context, _ string) ([]apiclient.ConditionSet, error) {
-			return apiclient.Collect(s.ConditionSets(ctx))
-		})
-	readService(r, "attacks by day", &f.AttackDays, n.AttackDays,
-		func(ctx context.Context, _ string) (apiclient.AttackDays, error) {
-			if n.AttackDays.Brief {
-				ctx = r.brief
-			}
-			return s.AttackDays(ctx, n.AttackDays.Hours)
-		})
+	readLagging(r, &f.Entries, n.Entries, listed(s.IPRules, list))
+	readLagging(r, &f.Rules, n.Rules, listed(s.Rules, max(n.Rules, 0)))
+	read(r, &f.Vulnerabilities.Fact, n.Vulnerabilities, listed(s.Vulnerabilities, active))
+	read(r, &f.Conditions.Fact, n.Conditions, func(ctx context.Context, _ string) ([]apiclient.ConditionSet, error) {
+		return apiclient.Collect(s.ConditionSets(ctx))
+	})
+	read(r, &f.AttackDays, n.AttackDays, func(ctx context.Context, _ string) (apiclient.AttackDays, error) {
+		if n.AttackDays.Brief {
+			ctx = r.brief
+		}
+		return s.AttackDays(ctx, n.AttackDays.Hours)
+	})
 }
 
-// fromStore reads what is stored of the account.
+// fromStore reads what is stored of the account, and of one attack.
 func (r *reading) fromStore(n call.Needs) {
 	f, s := r.facts, r.Store
-	read(r, "known attacks", &f.Stored, n.Stored, with("", s.Attacks.FindAttacks))
-	read(r, "changes", &f.Changes.Fact, n.Changes, r.changes)
-	read(r, "efficacy", &f.Efficacy, n.Efficacy, s.Ledger.Efficacy)
-	read(r, "triage of all attacks", &f.Triages, n.Triages, s.Triage.AllTriage)
-	read(r, "mutes", &f.Mutes.Fact, n.Mutes, s.Triage.Mutes)
-	read(r, "account context", &f.Context, n.Context, s.Triage.AccountContext)
-	read(r, "approval requests", &f.Approvals.Fact, n.Approvals, s.Approvals.Requests)
-	read(r, "storms", &f.Storms.Fact, n.Storms, s.Attacks.Storms)
-	read(r, "attacks in storms", &f.InStorms, n.InStorms, r.inStorms)
-	read(r, "grouped attacks", &f.Grouped, n.Grouped, with(n.Grouped, r.grouped))
-	read(r, "outages", &f.Outages.Fact, n.Outages, with(n.Outages, s.Attacks.Outages))
-	read(r, "audit log", &f.Audit.Fact, n.Audit, with(n.Audit, s.Audit.Entries))
-	read(r, "permission loss", &f.PermissionLoss, n.PermissionLoss, s.Permissions.PermissionLoss)
-	read(r, "drill", &f.Drill, n.Drill, s.Drills.Drill)
-	read(r, "replicas", &f.Replicas, n.Replicas,
-		func(ctx context.Context, _ string) (int, error) { return s.Drills.Serving(ctx) })
-}
+	read(r, &f.Stored, n.Stored, with("", s.Attacks.FindAttacks))
+	read(r, &f.Changes.Fact, n.Changes, r.changes)
+	read(r, &f.Efficacy, n.Efficacy, s.Ledger.Efficacy)
+	read(r, &f.Triages, n.Triages, s.Triage.AllTriage)
+	read(r, &f.Mutes.Fact, n.Mutes, s.Triage.Mutes)
+	read(r, &f.Context, n.Context, s.Triage.AccountContext)
+	read(r, &f.Approvals.Fact, n.Approvals, s.Approvals.Requests)
+	read(r, &f.Storms.Fact, n.Storms, s.Attacks.Storms)
+	read(r, &f.InStorms, n.InStorms, r.inStorms)
+	read(r, &f.Grouped, n.Grouped, with(n.Grouped, r.grouped))
+	read(r, &f.Outages.Fact, n.Outages, with(n.Outages, s.Attacks.Outages))
+	read(r, &f.Audit.Fact, n.Audit, with(n.Audit, s.Audit.Entries))
+	read(r, &f.PermissionLoss, n.PermissionLoss, s.Permissions.PermissionLoss)
+	read(r, &f.Drill, n.Drill, s.Drills.Drill)
+	read(r, &f.Replicas, n.Replicas, func(ctx context.Context, _ string) (int, error) { return s.Drills.Serving(ctx) })
 
-// ofAttack reads what is stored of one attack.
-func (r *reading) ofAttack(n call.Needs) {
-	f, s := r.facts, r.Store
-	read(r, "known attack", &f.Known, n.Known, found(n.Known, s.Attacks.KnownAttack))
-	read(r, "triage", &f.Triage, n.Triage, with(n.Triage, s.Triage.TriageOf))
-	read(r, "evidence", &f.Evidence, n.Evidence, found(n.Evidence, s.Attacks.Evidence))
-	read(r, "last observation", &f.Observation, n.Observation, found(n.Observation, s.Attacks.LastObservation))
-	read(r, "states", &f.States, n.States, with(n.States, s.Attacks.StatesOf))
+	read(r, &f.Known, n.Known, found(n.Known, s.Attacks.KnownAttack))
+	read(r, &f.Triage, n.Triage, with(n.Triage, s.Triage.TriageOf))
+	read(r, &f.Evidence, n.Evidence, found(n.Evidence, s.Attacks.Evidence))
+	read(r, &f.Observation, n.Observation, found(n.Observation, s.Attacks.LastObservation))
+	read(r, &f.States, n.States, with(n.States, s.Attacks.StatesOf))
 	if n.Routing != nil {
-		read(r, "routing", &f.Routing, n.Routing, with(*n.Routing, r.Routing))
+		read(r, &f.Routing, n.Routing, with(*n.Routing, r.Routing))
 	}
 }
 
 // fromHere reads what Slack and this process know.
 func (r *reading) fromHere(n call.Needs) {
-	read(r, "rights", &r.facts.Rights, n.Rights, func(ctx context.Context, account string) (call.Rights, error) {
+	read(r, &r.facts.Rights, n.Rights, func(ctx context.Context, account string) (call.Rights, error) {
 		return r.rights(ctx, n.Rights, []*config.Account{r.account})[account], nil
 	})
-	read(r, "card links", &r.facts.CardLinks, n.CardLinks,
-		func(ctx context.Context, account string) (map[string]string, error) {
-			return r.CardLinks(ctx, account, n.CardLinks), nil
-		})
-	read(r, "health", &r.facts.Health, n.Health,
-		func(_ context.Context, account string) (f call.Found[call.PollHealth], _ error) {
+	read(r, &r.facts.CardLinks, n.CardLinks, func(ctx context.Context, account string) (map[string]string, error) {
+		return r.CardLinks(ctx, account, n.CardLinks), nil
+	})
+	read(r, &r.facts.Health, n.Health,
+		func(_ context.Context, account string) (f call.Found[record.PollHealth], _ error) {
 			f.Value, f.Ok = r.Health(account)
 			return f, nil
 		})
@@ -303,11 +285,11 @@ func (r *reading) fromHere(n call.Needs) {
 // changes are the account's, which aren't known as long as what Redis lost isn't rebuilt.
 func (r *reading) changes(ctx context.Context, account string) ([]record.Change, error) {
 	epoch, err := r.Store.Epochs.Epoch(ctx, account)
-	if err == nil && epoch == "" && r.Rebuilds(account) {
-		err = store.ErrEmptied
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case epoch == "" && r.Rebuilds(account):
+		return nil, store.ErrEmptied
 	}
 	return r.Store.Ledger.Changes(ctx, account)
 }
@@ -329,20 +311,14 @@ func (r *reading) grouped(
 // attacks do.
 func (r *reading) inStorms(ctx context.Context, account string) (map[string]bool, error) {
 	storms, err := r.Store.Attacks.Storms(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	var active []string
+	in := map[string]bool{}
 	for _, storm := range storms {
 		if storm.Active() {
-			active = append(active, storm.ID)
-		}
-	}
-	in := map[string]bool{}
-	grouped, err := r.grouped(ctx, account, active)
-	for _, all := range grouped {
-		for _, g := range all {
-			in[g.ID] = !g.Own
+			grouped, failed := r.Store.Attacks.Grouped(ctx, account, storm.ID)
+			err = cmp.Or(err, failed)
+			for _, g := range grouped {
+				in[g.ID] = !g.Own
+			}
 		}
 	}
 	return in, err

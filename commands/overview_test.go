@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -43,7 +46,6 @@ func (w *world) overview(who record.Actor) report.Overview {
 }
 
 func TestStatusShowsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
 		c.CardLinks = func(_ context.Context, account string, attacks []string) map[string]string {
 			return map[string]string{attacks[0]: "https://slack.example/" + account + "/" + attacks[0]}
@@ -89,7 +91,6 @@ func TestStatusShowsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 }
 
 func TestHomeShowsWhatStatusShows(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.stores(w.waiting("r1111111", "Deny country:FR", time.Hour))
@@ -125,7 +126,6 @@ func mustParse(t *testing.T, line string) record.Line {
 }
 
 func TestSummary(t *testing.T) {
-	t.Parallel()
 	night := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC)
 	w := newWorld(t)
 	w.missed(record.Outage{From: night, Until: night.Add(10 * time.Minute), Why: "the service can't be reached"})
@@ -191,7 +191,6 @@ func (w *world) modeChange() record.Change {
 }
 
 func TestSummaryOfAModeThatOthersSet(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
 	shown := textOf(w.reads(eve, "summary"))
@@ -201,7 +200,6 @@ func TestSummaryOfAModeThatOthersSet(t *testing.T) {
 
 // An application that is off registers no more incidents than one that blocks.
 func TestSummaryOfModesInWhichNothingIsSeen(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"off","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
 	w.anyway(ann, "mode Shop safe_blocking for=2h")
@@ -222,7 +220,6 @@ func TestSummaryOfModesInWhichNothingIsSeen(t *testing.T) {
 }
 
 func TestSummaryWhereTheServiceDoesNotAnswer(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.does(ann, "deny 203.0.113.7 for=4h")
 	for _, endpoint := range []string{"POST /v1/objects/attack", "GET /v4/ip_rules"} {
@@ -240,7 +237,6 @@ func TestSummaryWhereTheServiceDoesNotAnswer(t *testing.T) {
 }
 
 func TestTakeOver(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.nothing(ann, "handover --all to=@me", "Nothing is going on on acme")
 	one, two, three := w.attackOn("/a"), w.attackOn("/b"), w.attackOn("/c")
@@ -262,7 +258,7 @@ func TestTakeOver(t *testing.T) {
 	require.Equal(t, bob.ID, w.said(one).Owner.From)
 	require.Len(t, w.ledger.triaged, before+3, "each card is drawn again")
 	require.Empty(t, w.notified.of(record.HandedOver), "no user is notified once for each attack")
-	event := record.Event{ID: "take over " + inv.ID, Account: "acme", Kind: record.TookOver, At: inv.At, Payload: record.Assignment{To: ann.ID}, Request: inv.RequestID()}
+	event := record.Event{ID: "take over " + inv.ID, Account: "acme", Kind: record.TookOver, At: inv.At, Detail: record.AttackFacts{To: ann.ID}, Request: inv.RequestID()}
 	require.Equal(t, []record.Event{event}, w.notified.events)
 
 	res, err = w.do(inv)
@@ -273,7 +269,7 @@ func TestTakeOver(t *testing.T) {
 	w.nothing(ann, "handover --all to=@me", "Ann is on all 3 attacks of acme already")
 	w.writes(ann, `handover --all "legal knows" to=U2BOB`, "Bob is on 3 attacks", "Ann on 3, unacknowledged: 0")
 	require.Equal(t, "legal knows", w.said(three).Notes[0].Text)
-	require.Equal(t, record.Assignment{To: bob.ID}, w.notified.events[2].Payload)
+	require.Equal(t, record.AttackFacts{To: bob.ID}, w.notified.events[2].Detail)
 	require.Equal(t, w.notified.events[1:], w.ledger.events(), "the same event again is stored once")
 
 	shown := textOf(w.reads(ann, "summary"))
@@ -297,7 +293,6 @@ func TestTakeOver(t *testing.T) {
 
 // What is refused of one attack is refused of all: no answer says that nothing was done while half of it was.
 func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	one, two := w.attackOn("/a"), w.attackOn("/b")
 	for _, id := range []string{one, two} {
@@ -314,7 +309,6 @@ func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
 }
 
 func TestTakeOverThatWasCutShort(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for _, path := range []string{"/a", "/b", "/c"} {
 		w.writes(bob, "ack attack="+w.attackOn(path))
@@ -331,4 +325,286 @@ func TestTakeOverThatWasCutShort(t *testing.T) {
 	require.Contains(t, textOf(res), "Bob on 3, unacknowledged: 0")
 	require.Len(t, w.notified.of(record.TookOver), 1)
 	require.Equal(t, apiclient.StatusNotBlocked, w.overview(ann).Ongoing[0].Attack.Status())
+}
+
+var anyone = record.Actor{ID: "cli:eve", Name: "eve", Via: record.ViaCLI}
+
+// turned follows a listing from page to page and gives the listed lines of each.
+func (w *world) turned(who record.Actor, line string) [][]string {
+	w.t.Helper()
+	var pages [][]string
+	res := w.reads(who, line)
+	for {
+		var listed []string
+		for _, l := range res.Lines {
+			if item, ok := strings.CutPrefix(l.String(), "• "); ok {
+				listed = append(listed, item)
+			}
+		}
+		pages = append(pages, listed)
+		if res.Next == nil {
+			return pages
+		}
+		require.Equal(w.t, "acme", res.Next.Keys["account"])
+		res = w.reads(who, res.Next.String())
+	}
+}
+
+func TestPages(t *testing.T) {
+	w := newWorld(t)
+	for i := range 28 {
+		w.seed(waf.IPRule{Subnet: "203.0.113." + itoa(int64(i)), Reason: "by hand"})
+	}
+	sizes := func(who record.Actor, line string) []int {
+		var n []int
+		seen := map[string]bool{}
+		for _, page := range w.turned(who, line) {
+			if who.Via == record.ViaCLI { // there it begins with the titles of its columns
+				require.Contains(t, page[0], "SOURCE")
+				page = page[1:]
+			}
+			n = append(n, len(page))
+			for _, l := range page {
+				require.False(t, seen[l], "twice: %s", l)
+				seen[l] = true
+			}
+		}
+		return n
+	}
+	require.Equal(t, []int{10, 10, 8}, sizes(eve, "lists"))
+	require.Equal(t, []int{10, 8}, sizes(eve, "lists page=2"))
+	require.Equal(t, []int{25, 3}, sizes(eve, "lists --all"), "a message of a chat holds no more")
+	require.Equal(t, []int{28}, sizes(anyone, "lists --all"))
+	require.Equal(t, []int{10, 10, 8}, sizes(anyone, "lists"))
+	require.Equal(t, []int{1}, sizes(eve, "lists black 203.0.113.9"))
+
+	res := w.reads(eve, "lists black")
+	require.Equal(t, "lists black account=acme page=2", res.Next.String())
+	require.Contains(t, textOf(res), "… and 18 more")
+	require.NotContains(t, textOf(res), "--all")
+	require.Contains(t, textOf(w.reads(anyone, "lists page=2")), "… and 8 more: add --all")
+	require.Len(t, res.Data, 28, "a program gets all of it")
+	w.refuses(eve, "lists page=4", refusal.ErrUsage, "Invalid page: 4. The last one is 3")
+	w.refuses(anyone, "lists --all page=2", refusal.ErrUsage, "The last one is 1")
+	for _, page := range []string{"0", "-1", "two", "1.5", "99999999999"} {
+		w.refuses(eve, "lists page="+page, refusal.ErrUsage, "Invalid page")
+	}
+	w.reads(eve, "lists white page=1") // an empty listing has a first page
+}
+
+func TestThePartsOfStatusShareTheirPages(t *testing.T) {
+	w := newWorld(t)
+	for i := range 23 {
+		w.does(ann, "deny 203.0.113."+itoa(int64(i)))
+		if i < 11 {
+			w.attackOn("/p" + itoa(int64(i)))
+		}
+	}
+	var sizes []int
+	for _, page := range w.turned(eve, "status") {
+		sizes = append(sizes, len(page))
+	}
+	require.Equal(t, []int{20, 11, 3}, sizes)
+	sizes = nil
+	for _, page := range w.turned(eve, "status --all") {
+		sizes = append(sizes, len(page))
+	}
+	require.Equal(t, []int{23, 11}, sizes, "a message of a chat holds no more")
+}
+
+// A row begins with the id that undo wants: a chat cuts the end of a long one.
+func TestRowsBeginWithTheirID(t *testing.T) {
+	w := newWorld(t)
+	ch := w.does(ann, "patch POST shop.example.com/"+strings.Repeat("a", 90)+" type=sqli part=post.form_urlencoded."+strings.Repeat("b", 50)+" for=2h")
+	require.True(t, strings.HasPrefix(w.turned(eve, "status")[0][0], ch.ID+" Patch exactly POST"))
+}
+
+// program is the answer as --json gives it.
+func (w *world) program(line string) map[string]any {
+	w.t.Helper()
+	text, err := json.Marshal(w.reads(eve, line))
+	require.NoError(w.t, err)
+	var out map[string]any
+	require.NoError(w.t, json.Unmarshal(text, &out))
+	return out
+}
+
+func TestAnswersForPrograms(t *testing.T) {
+	w := newWorld(t)
+	empty := w.program("lists")
+	require.Equal(t, []any{}, empty["data"])
+	require.Equal(t, []any{}, w.program("attacks")["data"])
+	require.Equal(t, []any{}, w.program("audit")["data"])
+	status := w.program("status")["data"].([]any)[0].(map[string]any)
+	require.Equal(t, map[string]any{"account": "acme", "now": w.clock().Format(time.RFC3339), "ongoing": []any{}, "in_force": []any{}}, status)
+
+	id := w.attackOn("/login")
+	ch := w.does(ann, "deny attack="+id)
+	for _, line := range []string{"attacks", "status", "attack " + id} {
+		row := w.program(line)["data"]
+		if list, ok := row.([]any); ok {
+			row = list[0]
+		}
+		if line == "status" {
+			inForce := row.(map[string]any)["in_force"].([]any)
+			require.Equal(t, ch.ID, inForce[0].(map[string]any)["id"])
+			require.Equal(t, "responder", inForce[0].(map[string]any)["role"])
+			row = row.(map[string]any)["ongoing"].([]any)[0]
+		}
+		attack := row.(map[string]any)
+		require.Equal(t, id, attack["id"], line)
+		require.Equal(t, "acme", attack["account"])
+		require.Equal(t, true, attack["ongoing"])
+		require.Equal(t, "sqli", attack["attack"].(map[string]any)["type"])
+	}
+	entry := w.program("lists")["data"].([]any)[0].(map[string]any)
+	require.Equal(t, "203.0.113.7/32", entry["subnet"])
+	require.Equal(t, "black", entry["list"])
+	require.Equal(t, map[string]any{"application": 4.0, "mode": "monitoring"}, w.program("mode 4")["data"])
+	require.IsType(t, "", w.program("status")["lines"].([]any)[0], "lines are text")
+}
+
+// Programs get what is written down as it is kept.
+func TestWhatWasWrittenForPrograms(t *testing.T) {
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	for _, line := range []string{"ack", "ack", "handover to=@me", "note same botnet", "verdict real", "unack", "unack"} {
+		res, err := w.try(ann, line+" attack="+id)
+		require.NoError(t, err)
+		require.Equal(t, w.said(id), res.Data, line)
+	}
+	for _, line := range []string{"mute type=sqli", "mute type=sqli", "unmute type=sqli"} {
+		res, err := w.try(ann, line)
+		require.NoError(t, err)
+		require.Equal(t, "sqli", res.Data.(record.Mute).Type, line)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	w := newWorld(t, func(c *commands.Config) {
+		c.Health = func(string) (record.PollHealth, bool) {
+			return record.PollHealth{LastGood: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Failing: "the token is refused", Capped: "over 50,000 attacks"}, true
+		}
+	})
+	w.attack(waf.AttackSpec{App: 4, Path: "/quiet", Type: "xss"})
+	incident := w.attack(waf.AttackSpec{App: 4, Path: "/incident", Vulnerability: &waf.VulnSpec{ID: 812}})
+	res := w.reads(eve, "status")
+	require.Contains(t, textOf(res), "Going on: 2 attacks, 1 incident among them")
+	require.Less(t, strings.Index(textOf(res), incident), strings.Index(textOf(res), "/quiet"), "incidents first")
+	require.Contains(t, textOf(res), "WAF API unreachable: the token is refused; last good poll 1 h ago")
+	require.Contains(t, textOf(res), "Not all attacks are watched: over 50,000 attacks")
+	require.Contains(t, textOf(res), "wafbot is live")
+	w.pass(16 * time.Minute)
+	require.Contains(t, textOf(w.reads(eve, "")), "Nothing is going on (no hit in the last 15 min)")
+	w.pass(5 * time.Second)
+	require.Contains(t, textOf(w.reads(eve, "attacks")), "last hit 16 min ago", "no seconds")
+}
+
+func TestAttackById(t *testing.T) {
+	w := newWorld(t, sources(source("pen test", config.DenyApproval, "198.51.100.0/24")))
+	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{ID: 812}})
+	service := w.state().Attacks[0].ID
+	for _, typed := range []string{id, id[:4], strings.ToUpper(id), service, strings.NewReplacer("0", "O", "1", "L").Replace(id[:1]) + strings.NewReplacer("0", "o", "1", "i").Replace(id[1:])} {
+		res := w.reads(eve, "attack "+typed)
+		require.Equal(t, id, res.AttackID, typed)
+		require.Contains(t, textOf(res), "NOT BLOCKED · critical incident · SQL injection · Shop · 100 hits")
+		require.Contains(t, textOf(res), "vulnerability 812")
+		require.Contains(t, textOf(res), "198.51.100.4 NL")
+		require.Contains(t, textOf(res), "= pen test")
+	}
+	ch := w.does(ann, "deny attack="+id)
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), ch.ID)
+	w.does(bob, "undo "+ch.ID)
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "undone by Bob")
+}
+
+func TestListsSearch(t *testing.T) {
+	w := newWorld(t)
+	w.seed(waf.IPRule{Subnet: "203.0.113.0/24", Reason: "trigger \u202ebrute"})
+	w.seed(waf.IPRule{List: "white", Subnet: "198.51.100.7", Reason: "partner"})
+	require.Contains(t, textOf(w.reads(eve, "lists")), "2 entries")
+	require.NotContains(t, textOf(w.reads(eve, "lists")), "\u202e")
+	for line, found := range map[string]string{
+		"lists black": "203.0.113.0/24", "lists 203.0.113.9": "203.0.113.0/24", "lists 203.0.0.0/16": "203.0.113.0/24", "lists PARTNER": "198.51.100.7",
+		"lists allow partner": "198.51.100.7", "lists white": "198.51.100.7",
+	} {
+		res := w.reads(eve, line)
+		require.Contains(t, textOf(res), "1 entry", line)
+		require.Contains(t, textOf(res), found, line)
+	}
+	require.Contains(t, textOf(w.reads(eve, "lists gray")), "0 entries")
+	require.Contains(t, textOf(w.reads(eve, "lists blakc")), "0 entries with blakc", "a mistyped list is a text that nothing has")
+}
+
+func TestListingsAreCut(t *testing.T) {
+	w := newWorld(t)
+	for i := range 12 {
+		w.attackOn("/p" + itoa(int64(i)))
+	}
+	require.Contains(t, textOf(w.reads(eve, "attacks")), "… and 2 more")
+	require.Len(t, w.reads(eve, "attacks --all").Lines, 13)
+	require.Contains(t, textOf(w.reads(eve, "incidents")), "0 incidents in the last 24 h")
+}
+
+func TestHelp(t *testing.T) {
+	w := newWorld(t)
+	screen := w.reads(eve, "help").Lines
+	require.Len(t, screen, 15, "it fits one screen")
+	for i, most := range []string{"status: ", "attack ID: ", "ack attack=ID: ", "deny 203.0.113.7 4h: ", "patch attack=ID: ", "undo: "} {
+		require.Contains(t, screen[i].String(), most, "what is used most stands on top")
+	}
+	for _, l := range screen {
+		require.LessOrEqual(t, len([]rune(l.String())), 80, l)
+	}
+	for _, cmd := range verb.All() {
+		require.Contains(t, textOf(call.Result{Lines: screen[6:13]}), cmd.Name)
+	}
+	overview := textOf(w.reads(eve, "help all"))
+	help, err := verb.Help("all")
+	require.NoError(t, err)
+	require.Equal(t, overview, textOf(call.Result{Lines: help}))
+	for v, role := range map[string]string{"lists": "viewer to read", "mode": "viewer to read, responder to change", "deny": "responder to change", "delete-rule": "admin to change"} {
+		require.Contains(t, textOf(w.reads(eve, "help "+v)), "Role: "+role)
+	}
+	for _, v := range []string{"status", "incidents", "attacks", "attack", "vulns", "contain", "deny", "allow", "gray", "patch", "block-path", "indicator", "mode", "lists", "remove", "rules",
+		"conditions", "delete-rule", "undo", "extend", "audit", "whoami", "help"} {
+		require.Contains(t, overview, v)
+		one, err := verb.Help(v)
+		require.NoError(t, err)
+		require.Equal(t, textOf(w.reads(eve, "help "+v)), textOf(call.Result{Lines: one}))
+		require.Contains(t, textOf(call.Result{Lines: one}), "Role: ")
+	}
+	require.Less(t, strings.Index(overview, "To look"), strings.Index(overview, "rules: "))
+	require.Less(t, strings.Index(overview, "conditions: "), strings.Index(overview, "To act"))
+	require.Less(t, strings.Index(overview, "To act"), strings.Index(overview, "delete-rule RULE"))
+	require.Less(t, strings.Index(overview, "To act"), strings.Index(overview, "approve REQUEST"))
+	_, err = verb.Help("ban")
+	require.NoError(t, err)
+	_, err = verb.Help("bam")
+	require.ErrorIs(t, err, refusal.ErrUnknown)
+}
+
+// A line that help gives as an example is a line of the grammar.
+func TestExamplesAreLines(t *testing.T) {
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
+	examples := 0
+	for _, v := range []string{"vulns", "rules", "contain", "deny", "lists", "remove", "patch", "block-path", "indicator", "mode", "extend"} {
+		lines, err := verb.Help(v)
+		require.NoError(t, err)
+		for _, l := range lines {
+			example, ok := strings.CutPrefix(l.String(), "Example: ")
+			if !ok {
+				continue
+			}
+			examples++
+			_, err := w.try(root, example)
+			if err != nil {
+				require.NotContains(t, err.Error(), "Usage: ", example)
+			}
+			parsed, err := grammar.Parse(example)
+			require.NoError(t, err)
+			require.Equal(t, v, parsed.Name)
+		}
+	}
+	require.Equal(t, 11, examples)
 }

@@ -68,9 +68,7 @@ func noteGranted(ctx context.Context, c *job, ch record.Change) {
 // savePermissionLoss stores what becomes of the account's permission loss, if anything does. It outlives the request:
 // people must be notified.
 func savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.PermissionLoss) (changed bool)) {
-	ctx, cancel := outlive(ctx)
-	defer cancel()
-	err := c.store(ctx, "", func() error {
+	c.store(ctx, "write down a permission loss", "", func(ctx context.Context) error {
 		t := c.basis.Loss
 		if !becomes(&t) {
 			return nil
@@ -84,9 +82,6 @@ func savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.Perm
 		c.Notifier.Notify(t.Account, []record.Event{event})
 		return nil
 	})
-	if err != nil {
-		c.Log.ErrorContext(ctx, "write down a permission loss", "account", c.Account.Name, "err", err)
-	}
 }
 
 // noteUnplanned is noteRefused for a change that could not even be planned, because the service lets wafbot read
@@ -95,33 +90,23 @@ func noteUnplanned(ctx context.Context, c *job, fault error) {
 	if !change.PermissionRefused(fault) {
 		return
 	}
-	for _, what := range refusedChanges(c) {
-		what.By, what.At = c.Actor, c.Now
-		noteRefused(ctx, c, fault, what)
-	}
-}
-
-func refusedChanges(c *job) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
-		ch, err := change.ByLine(c.Call)
-		if err != nil {
-			return nil
+		if ch, err := change.ByLine(c.Call); err == nil {
+			noteRefused(ctx, c, fault, change.RefusedUndo(c.Call, ch.ID))
 		}
-		return []record.RefusedChange{change.RefusedUndo(c.Call, ch.ID)}
+		return
 	}
 	empty := *c.Call
-	empty.Facts = &call.Facts{} // what is planned then is what there is to do if nothing stands there yet
-	empty.Facts.Entries.Fact, empty.Facts.Rules.Fact = call.Known[[]apiclient.IPRule](nil), call.Known[[]apiclient.Rule](nil)
+	empty.Facts = &call.Facts{}
+	call.Ask(&empty.Facts.Entries.Fact, true)
+	call.Ask(&empty.Facts.Rules.Fact, true)
 	plans, err := c.Cmd.Plan(&empty)
 	if err != nil || len(plans) == 0 {
-		return []record.RefusedChange{{Line: c.Line, Does: c.Line.String()}}
+		plans = []call.Plan{{Line: c.Line, Does: c.Line.String()}}
 	}
-	var all []record.RefusedChange
 	for _, p := range plans {
-		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does,
-			Steps: c.newChange(c.now(c.Account.Name), "", p).Steps})
+		noteRefused(ctx, c, fault, c.newChange(c.Now, "", p).Refused())
 	}
-	return all
 }
 
 // noteRulesLocked stores whether the service has locked its rules, as what became of a change shows.
@@ -133,9 +118,6 @@ func noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error)
 	case fault != nil || !change.OfRules(ch.Steps) || c.Context.RulesLockedAt.IsZero():
 		return
 	}
-	ctx, cancel := outlive(ctx)
-	defer cancel()
-	if err := c.store(ctx, "", func() error { return c.draft.SaveLocked(ctx, at) }); err != nil {
-		c.Log.WarnContext(ctx, "write down whether rules are locked", "account", ch.Account, "err", err)
-	}
+	c.store(ctx, "write down whether rules are locked", "",
+		func(ctx context.Context) error { return c.draft.SaveLocked(ctx, at) })
 }

@@ -64,7 +64,7 @@ func (c *job) carryOutPlans(ctx context.Context, plans []call.Plan) (call.Result
 			}
 		case known >= 0:
 			err = c.resume(ctx, c.Changes[known], &res)
-		case p.Later != nil:
+		case p.Later:
 			err = carryOutLater(ctx, c, p, &res)
 		default:
 			err = carryOutNothing(ctx, c, p, &res)
@@ -84,7 +84,7 @@ func (c *job) carryOutPlans(ctx context.Context, plans []call.Plan) (call.Result
 func (c *job) newChanges(ctx context.Context, plans []call.Plan) (made []record.Change, err error) {
 	for i := range plans {
 		p, id := &plans[i], approval.ChangeID(c.Call, plans[i], i)
-		if p.Later != nil || record.IndexChange(c.Changes, id) >= 0 {
+		if p.Later || record.IndexChange(c.Changes, id) >= 0 {
 			continue
 		}
 		if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c.Call, ch, *p) }); i >= 0 {
@@ -127,8 +127,9 @@ func carryOutNothing(ctx context.Context, c *job, p call.Plan, res *call.Result)
 // carryOutLater plans what is planned when its turn comes, on what is stored then, and carries it out.
 func carryOutLater(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
 	return c.settled(ctx, func() error {
-		c.load(ctx, c.Call, whileCallLasts, p.Needs)
-		full, err := p.Later(c.Call)
+		c.tellTime(c.Call)
+		c.need(ctx, c.Call, change.LaterNeeds(c.Call, p.Undoes))
+		full, err := change.PlanLater(c.Call, p.Undoes)
 		switch {
 		case refusal.PlansAgain(err):
 			return err

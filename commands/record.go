@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,29 +65,24 @@ func (c *job) recordRefusal(ctx context.Context, err error) error {
 		return nil
 	}
 	e := c.AuditEntry("failed")
-	e.Line, e.Why = c.Invocation.Line.String(), "fault, see the log"
-	refused, _ := errors.AsType[*refusal.Refusal](err)
-	switch {
-	case errors.Is(err, refusal.ErrRecorded):
-		return err
-	case c.Ask && ctx.Err() != nil:
-		return err // a preview that was cut short: it is planned again when it is carried out
-	case c.Ask && errors.Is(err, refusal.ErrAsk) && len(refused.Warnings) == 0:
-		return err // a preview
-	case errors.Is(err, refusal.ErrAsk):
-		e.Outcome = "asked"
-	case errors.Is(err, refusal.ErrNothing):
-		e.Outcome = "nothing"
-	case errors.Is(err, refusal.ErrDenied), errors.Is(err, refusal.ErrGuarded), errors.Is(err, refusal.ErrNeedsApproval), errors.Is(err, refusal.ErrUsage):
-		e.Outcome = "refused"
-	}
-	if refused != nil {
-		e.Why = refused.Text.String() // not whom to ask
-		if refused.Brief != nil {     // not how a line is written
-			e.Why = refused.Brief.String()
+	e.Line, e.Why = text.Cut(c.Invocation.Line.String(), maxRefusal), "fault, see the log"
+	if refused, ok := errors.AsType[*refusal.Refusal](err); ok {
+		e.Outcome = cmp.Or(map[error]string{
+			refusal.ErrAsk: "asked", refusal.ErrNothing: "nothing", refusal.ErrDenied: "refused",
+			refusal.ErrGuarded: "refused", refusal.ErrNeedsApproval: "refused", refusal.ErrUsage: "refused",
+		}[refused.Kind], e.Outcome)
+		said := refused.Text      // not whom to ask
+		if refused.Brief != nil { // not how a line is written
+			said = refused.Brief
+		}
+		e.Why = text.Cut(said.String(), maxRefusal)
+		if c.Ask && e.Outcome == "asked" && len(refused.Warnings) == 0 {
+			return err // a preview
 		}
 	}
-	e.Line, e.Why = text.Cut(e.Line, maxRefusal), text.Cut(e.Why, maxRefusal)
+	if errors.Is(err, refusal.ErrRecorded) || c.Ask && ctx.Err() != nil {
+		return err // the latter is a preview that was cut short: it is planned again when it is carried out
+	}
 	if e.Outcome == "refused" {
 		if said, counted := c.refusals.count(c.Call, e, err); counted {
 			return said
@@ -177,7 +173,7 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 		return nil
 	}
 	return []record.Event{{
-		ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Kind: record.ChangeSettled, Channel: channel, At: ch.At, Payload: record.ChangeFacts{Change: ch.ID},
+		ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Kind: record.ChangeSettled, Channel: channel, At: ch.At, Detail: record.ChangeFacts{Change: ch.ID},
 	}}
 }
 
@@ -186,7 +182,7 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 func (c *job) dueEvents(l record.DueDecision) (events []record.Event) {
 	ch := l.Change
 	one := record.Event{Account: ch.Account, Channel: c.Account.Channel, At: ch.Until,
-		Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
+		Detail: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
 	if l.Asks {
 		one.ID, one.Kind = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), record.MitigationEnding
 		events = append(events, one)
@@ -214,7 +210,7 @@ func (c *job) ofRequest(events ...record.Event) []record.Event {
 func permissionEvent(t record.PermissionLoss, channel string) record.Event {
 	return record.Event{
 		ID: fmt.Sprintf("%s-%d", t.ID(), t.Revision), Account: t.Account, Kind: record.PermissionLost, Channel: channel, At: t.Since,
-		Payload: record.PermissionChanged{Since: t.Since, Revision: t.Revision},
+		Revision: t.Revision, Detail: record.PermissionChanged{Since: t.Since},
 	}
 }
 
@@ -222,6 +218,6 @@ func permissionEvent(t record.PermissionLoss, channel string) record.Event {
 func approvalEvent(q record.ApprovalRequest, channel string) record.Event {
 	return record.Event{
 		ID: fmt.Sprintf("%s-%d", q.ID, q.Revision), Account: q.Account, Kind: record.ApprovalAsked, Channel: channel, At: q.At,
-		Payload: record.ApprovalChanged{Request: q.ID, Revision: q.Revision},
+		Revision: q.Revision, Detail: record.ApprovalChanged{Request: q.ID},
 	}
 }

@@ -46,10 +46,11 @@ func askApproval(ctx context.Context, c *job, plans []call.Plan) (res call.Resul
 	if err != nil {
 		return res, refusal.Away(err)
 	}
-	if i := slices.IndexFunc(all, func(have record.ApprovalRequest) bool {
-		return have.ID == q.ID || have.Waits(c.Now) && call.Effect(have.Line) == call.Effect(q.Line) && have.Does == q.Does
-	}); i >= 0 {
-		return requestResult(waiting, all[i], approval.WaitingLines(c.Call, all[i])...), nil
+	for _, have := range all {
+		same := call.Effect(have.Line) == call.Effect(q.Line) && have.Does == q.Does
+		if have.ID == q.ID || have.Waits(c.Now) && same {
+			return requestResult(c, waiting, have), nil
+		}
 	}
 	entry := approval.AuditEntry(c.Call, q, waiting)
 	entry.Why = approval.Reasons(q.Needs)
@@ -59,7 +60,7 @@ func askApproval(ctx context.Context, c *job, plans []call.Plan) (res call.Resul
 	if err := saveRequest(ctx, c, &entry, &q); err != nil {
 		return res, refusal.Away(err)
 	}
-	return requestResult(waiting, q, approval.WaitingLines(c.Call, q)...), nil
+	return requestResult(c, waiting, q), nil
 }
 
 // approvals are the account's approval requests, read once for each draft.
@@ -68,22 +69,21 @@ func (c *job) approvals(ctx context.Context) ([]record.ApprovalRequest, error) {
 	return c.Facts.Approvals.Get()
 }
 
-// askedBefore is the answer to a delivery that came before, and was stored as a request.
-func (c *job) askedBefore(ctx context.Context) (res call.Result, ok bool) {
-	all, err := c.approvals(ctx)
-	if err != nil {
-		return call.Result{}, false
+// tooLate refuses a delivery that comes too late, unless it came before and was stored as a request.
+func (c *job) tooLate(ctx context.Context) (res call.Result, err error) {
+	all, _ := c.approvals(ctx)
+	for _, q := range all {
+		if q.ID == record.RequestID(c.Account.Name, c.ID) {
+			return requestResult(c, waiting, q), nil
+		}
 	}
-	i := slices.IndexFunc(all, func(q record.ApprovalRequest) bool { return q.ID == record.RequestID(c.Account.Name, c.ID) })
-	if i < 0 {
-		return call.Result{}, false
-	}
-	return requestResult(waiting, all[i], approval.WaitingLines(c.Call, all[i])...), true
+	return res, approval.TooLate(c.Call)
 }
 
 // requestResult is the answer about a request.
-func requestResult(outcome string, q record.ApprovalRequest, lines ...text.Text) call.Result {
-	return call.Result{Outcome: outcome, Lines: lines, AttackID: q.AttackID, Account: q.Account, Data: q}
+func requestResult(c *job, outcome string, q record.ApprovalRequest) call.Result {
+	return call.Result{Outcome: outcome, Lines: approval.WaitingLines(c.Call, q), AttackID: q.AttackID, Account: q.Account,
+		Data: q}
 }
 
 // saveDecision stores what the actor decided about a request.
@@ -124,26 +124,16 @@ func decide(ctx context.Context, c *job) (res call.Result, err error) {
 	case err != nil || c.Ask:
 		return res, err // when it is carried out it is planned again, and refused if its premise changed
 	case d.As == record.RequestRejected:
-		return reject(ctx, c, d)
+		if !d.Begun {
+			err = saveDecision(ctx, c, &d.Request, d.As, d.Why)
+		}
+		return requestResult(c, "done", d.Request), err
 	}
 	asked, err := asAsker(c, d.Request, d.Line)
-	switch {
-	case err != nil:
+	if err != nil {
 		return res, err
-	case d.Begun:
-		return resumeRequest(ctx, c, d, asked)
 	}
 	return carryOutRequest(ctx, c, d, asked)
-}
-
-// reject writes down that a request is rejected.
-func reject(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
-	if !d.Begun {
-		if err := saveDecision(ctx, c, &d.Request, d.As, d.Why); err != nil {
-			return call.Result{}, err
-		}
-	}
-	return requestResult("done", d.Request, words.Approval(d.Request, c.Now)), nil
 }
 
 // closeRequest ends a request whose basis no longer holds. Nothing is done.
@@ -197,21 +187,32 @@ func planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *j
 	return plans, approval.PremiseHolds(q, asked.Call, approval.Unbegun(c.Call, asked.Call, plans))
 }
 
-// carryOutRequest carries a request out as its asker's: planned again, stored as decided, and carried out.
+// carryOutRequest carries a request out as its asker's: planned again, stored as decided, and carried out. It goes on
+// with what was decided before, and was cut short.
 func carryOutRequest(ctx context.Context, c *job, d call.Decision, asked *job) (res call.Result, err error) {
 	q := d.Request
-	plans, err := planRequest(ctx, c, q, asked)
-	why, closed := approval.Closes(err)
-	switch begun, whole := asked.begun(c.Account.Name, c.Changes); {
-	case closed && len(begun) > 0: // it was cut short in the middle: the rest is not done
-		res, err := asked.resumeAll(ctx, begun, whole)
+	begun, whole := asked.begun(c.Account.Name, c.Changes)
+	if q.Outcome != "" {
+		res = requestResult(c, q.Outcome, q)
+		res.Changes = begun
+		return res, nil
+	}
+	var plans []call.Plan
+	why, closed := text.New("it could not be carried out in time"), approval.Late(c.Call)
+	if !whole && !closed {
+		plans, err = planRequest(ctx, c, q, asked)
+		why, closed = approval.Closes(err)
+	}
+	switch {
+	case whole, closed && len(begun) > 0: // what wasn't begun is not done
+		res, err = asked.resumeAll(ctx, begun, whole)
 		return settleRequest(ctx, c, q, asked, res, err)
 	case closed:
 		return closeRequest(ctx, c, q, why)
 	case err != nil:
 		return res, err
 	}
-	if q.State != d.As {
+	if !d.Begun {
 		if d.As == record.RequestOverridden {
 			q.Does = approval.DoesText(plans) // for a shorter time than what was asked for
 		}
@@ -222,24 +223,6 @@ func carryOutRequest(ctx context.Context, c *job, d call.Decision, asked *job) (
 	asked.Granted = &q
 	res, err = asked.carryOutPlans(ctx, plans)
 	return settleRequest(ctx, c, q, asked, res, err)
-}
-
-// resumeRequest goes on with what was decided before, and was cut short.
-func resumeRequest(ctx context.Context, c *job, d call.Decision, asked *job) (call.Result, error) {
-	q := d.Request
-	begun, whole := asked.begun(c.Account.Name, c.Changes)
-	switch late := approval.Late(c.Call); {
-	case q.Outcome != "":
-		res := requestResult(q.Outcome, q, words.Approval(q, c.Now))
-		res.Changes = begun
-		return res, nil
-	case whole || late && len(begun) > 0:
-		res, err := asked.resumeAll(ctx, begun, whole)
-		return settleRequest(ctx, c, q, asked, res, err)
-	case late:
-		return closeRequest(ctx, c, q, text.New("it could not be carried out in time"))
-	}
-	return carryOutRequest(ctx, c, call.Decision{Request: q, As: q.State}, asked)
 }
 
 // settleRequest stores the outcome of a decided request, unless somebody else decided it at the same time and did so.
@@ -255,20 +238,20 @@ func settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked 
 	default:
 		q.Outcome = res.Outcome
 	}
-	failed := c.store(ctx, "", func() error {
+	c.store(ctx, "write down what came of a request", "", func(ctx context.Context) error { // else it is checked again in a while
 		all, err := c.approvals(ctx)
 		if err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(all, func(have record.ApprovalRequest) bool { return have.ID == q.ID && have.Outcome != "" }); i >= 0 {
-			q = all[i]
-			return nil
+		for _, have := range all {
+			if have.ID == q.ID && have.Outcome != "" {
+				q = have
+				return nil
+			}
 		}
 		return saveRequest(ctx, c, nil, &q)
 	})
-	if failed != nil { // it is checked again in a while
-		c.Log.ErrorContext(ctx, "write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
-	}
+
 	res.Lines = append([]text.Text{words.Approval(q, c.Now)}, res.Lines...)
 	res.Data = q
 	return res, err

@@ -35,7 +35,6 @@ func via(who record.Actor, v record.Via) record.Actor {
 var shell = record.Actor{ID: "cli:root", Name: "root", Via: record.ViaCLI}
 
 func TestASecondPersonApproves(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, wayOut)
 	id := w.attackOn("/login")
 	q := w.waits(ann, "deny country:FR for=2h reason=\"they all come from there\" attack="+id, "is broad", "@S0LEADS: Any responder but Ann may approve it before 2026-11-20 03:15 UTC",
@@ -68,7 +67,6 @@ func TestASecondPersonApproves(t *testing.T) {
 }
 
 func TestWhoCanNotBeTheSecond(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	guest := record.Actor{ID: "U9GUEST", Team: "T1", Name: "Guest", Via: record.ViaButton}
 	stranger := bob
@@ -94,7 +92,6 @@ func TestWhoCanNotBeTheSecond(t *testing.T) {
 
 // The terminal asks, and a user in Slack decides.
 func TestTheTerminalAsks(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	q := w.waits(shell, "mode 4 off")
 	res, err := w.try(root, "approve "+q.ID)
@@ -105,7 +102,6 @@ func TestTheTerminalAsks(t *testing.T) {
 }
 
 func TestARequestIsDecidedOnce(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	q := w.waits(ann, "deny country:FR")
 	var wg sync.WaitGroup
@@ -130,7 +126,6 @@ func TestARequestIsDecidedOnce(t *testing.T) {
 }
 
 func TestASecondPersonRejects(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	q := w.waits(ann, "deny country:FR")
 	res, err := w.try(bob, "reject "+q.ID+" reason=\"half our users\"")
@@ -143,7 +138,6 @@ func TestASecondPersonRejects(t *testing.T) {
 }
 
 func TestARequestExpires(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	q := w.waits(ann, "deny country:FR")
 	w.pass(15*time.Minute - time.Second)
@@ -189,7 +183,6 @@ func (w *world) isDue() bool {
 
 // The same click again is the same request, and the same approval.
 func TestDeliveriesOfARequestComeAgain(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	ask := w.asks(ann, "deny country:FR")
 	first, err := w.do(ask)
@@ -218,7 +211,6 @@ func TestDeliveriesOfARequestComeAgain(t *testing.T) {
 
 // Wherever the approver's process dies, the replica that gets the delivery again finishes it, once.
 func TestACrashAmidAnApproval(t *testing.T) {
-	t.Parallel()
 	for line, saves := range map[string]int{"deny country:FR": 4, "mode 4 off": 5, "contain country:FR attack=": 6} {
 		for fails := 1; fails <= saves; fails++ {
 			w := newWorld(t)
@@ -260,7 +252,6 @@ var root2 = record.Actor{ID: "U6ROOT2", Team: "T1", Name: "Root2", Via: record.V
 
 // What was approved and cut short for good is said not to be done; what was sent, to be.
 func TestAnAbandonedApproval(t *testing.T) {
-	t.Parallel()
 	for saves, want := range map[int]struct {
 		state   record.RequestState
 		outcome string
@@ -281,7 +272,6 @@ func TestAnAbandonedApproval(t *testing.T) {
 
 // Of two changes that were approved at once the second was not done: the request doesn't say that all was.
 func TestAnApprovalOfWhichAPartIsLeft(t *testing.T) {
-	t.Parallel()
 	for saves, says := range map[int]string{3: "cut short: the service lists nothing of it", 5: "NOT done, or only partly", 6: ""} {
 		w := newWorld(t)
 		q := w.waits(ann, "contain country:FR attack="+w.attackOn("/login"))
@@ -296,7 +286,6 @@ func TestAnApprovalOfWhichAPartIsLeft(t *testing.T) {
 }
 
 func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	q := w.waits(ann, "deny country:FR")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
@@ -318,7 +307,6 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 }
 
 func TestDryRunAsksForNoApproval(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
 	res, err := w.try(ann, "deny country:FR")
 	require.NoError(t, err)
@@ -332,7 +320,6 @@ func TestDryRunAsksForNoApproval(t *testing.T) {
 
 // What waits from before can be rejected when changes are not on any more, and nothing else.
 func TestRequestsFromBeforeADryRun(t *testing.T) {
-	t.Parallel()
 	for _, changes := range []string{config.ChangesDryRun, config.ChangesOff} {
 		w := newWorld(t, wayOut)
 		q := w.waits(ann, "deny country:FR")
@@ -348,7 +335,6 @@ func TestRequestsFromBeforeADryRun(t *testing.T) {
 }
 
 func TestAllThatNeedsApprovalIsAskedAtOnce(t *testing.T) {
-	t.Parallel()
 	lab := source("lab", config.DenyApproval, "198.51.100.0/24")
 	w := newWorld(t, sources(lab, cdn))
 	q := w.waits(ann, "deny country:FR 198.51.100.7 203.0.0.0/20 for=forever", "country:FR is broad", "is in lab", "wider than /24", "never end")
@@ -379,7 +365,6 @@ func TestThePremiseChanged(t *testing.T) {
 		"the asker lost his role": {"mode 4 off", func(w *world) { w.members.drop(root.ID) }, "Root may not do that any more"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.members.add(root2)
 			q := w.waits(root, c.line)
@@ -397,7 +382,6 @@ func TestThePremiseChanged(t *testing.T) {
 
 // A second person who was asked for one of the owner's sources was not asked for another one.
 func TestAnotherSourceIsAnotherNeed(t *testing.T) {
-	t.Parallel()
 	named := []config.Source{source("lab", config.DenyApproval, "203.0.113.0/28")}
 	w := newWorld(t, func(c *commands.Config) { c.Sources = func(string) []config.Source { return named } })
 	q := w.waits(ann, "deny 203.0.113.0/24", "of lab")
@@ -409,7 +393,6 @@ func TestAnotherSourceIsAnotherNeed(t *testing.T) {
 
 // The same source and the holes of two attacks: two requests.
 func TestRequestsOfTwoAttacks(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	one := w.waits(ann, "contain country:FR attack="+w.attackOn("/login"))
 	other := w.waits(ann, "contain country:FR attack="+w.attackOn("/search"))
@@ -426,7 +409,6 @@ func TestRequestsOfTwoAttacks(t *testing.T) {
 
 // What grew with the attack, or was done in part already, is no other premise; nor is what helps.
 func TestThePremiseHolds(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	seeded := w.clock().Add(time.Hour).Unix()
 	w.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: seeded})
@@ -442,7 +424,6 @@ func TestThePremiseHolds(t *testing.T) {
 
 // What is denied already needs no approval, beside what isn't.
 func TestWhatIsThereNeedsNoApproval(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: w.clock().Add(48 * time.Hour).Unix()})
 	w.does(ann, "deny 203.0.0.0/20 198.51.100.9")
@@ -451,7 +432,6 @@ func TestWhatIsThereNeedsNoApproval(t *testing.T) {
 
 // What a change prolongs may be prolonged meanwhile.
 func TestThePremiseOfAnExtension(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, withoutApproval(config.ApproveModeOff))
 	ch := w.anyway(root, "mode 4 off for=1h")
 	w.cfg.Accounts[0].Policy.Approval.RequiredFor = []string{config.ApproveModeOff}
@@ -469,7 +449,6 @@ func TestThePremiseOfAnExtension(t *testing.T) {
 
 // When the service can't be asked, nothing is decided: it can be tried again.
 func TestAnApprovalThatCanNotRead(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	q := w.waits(ann, "deny country:FR")
 	w.fault("GET /v4/ip_rules", "status:500", 0)
@@ -481,7 +460,6 @@ func TestAnApprovalThatCanNotRead(t *testing.T) {
 }
 
 func TestOverride(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, wayOut)
 	q := w.waits(ann, "deny country:FR")
 	const why = ` reason="no  answer, shop is down"`
@@ -512,7 +490,6 @@ func TestOverride(t *testing.T) {
 }
 
 func TestWhatCannotBeOverridden(t *testing.T) {
-	t.Parallel()
 	const why = ` reason="no answer, shop is down"`
 	for line, says := range map[string]string{
 		"deny 203.0.113.7 for=forever":             "what never ends can't be overridden",
@@ -550,13 +527,11 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 
 // What wafbot does by itself asks for no approval: it waits for people.
 func TestTheClockAsksNoApproval(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.refuses(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "deny country:FR", refusal.ErrNeedsApproval, "needs approval")
 }
 
 func TestARequestNeedsTheStore(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.ledger.set(func(l *ledger) { l.saveFail = func(int) bool { return true } })
 	w.refuses(ann, "deny country:FR", refusal.ErrAway, "nothing is changed")
@@ -568,7 +543,6 @@ func TestARequestNeedsTheStore(t *testing.T) {
 
 // What was approved is renewed as far as the card said; what was done alone is not.
 func TestTheClockRenewsWhatWasApproved(t *testing.T) {
-	t.Parallel()
 	byClock := record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
 	lab := source("lab", config.DenyApproval, "198.51.100.0/24")
 	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Accounts[0].Policy.RenewWhileActive = 10 * time.Hour })
@@ -596,7 +570,6 @@ func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 
 // The person who decides chooses among what waits, and learns at once if the role does not suffice for a form.
 func TestTheFormsOfRequests(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, wayOut)
 	q := w.waits(ann, "deny country:FR")
 	for _, verb := range []string{"approve", "reject", "override"} {
@@ -616,7 +589,6 @@ func TestTheFormsOfRequests(t *testing.T) {
 }
 
 func TestARequestOfAnotherAccount(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
 		other := *c.Accounts[0]
 		other.Name = "globex"

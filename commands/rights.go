@@ -20,11 +20,14 @@ import (
 func authorise(ctx context.Context, c *job) error {
 	could := c.see(c.Accounts, c.rights(ctx, c.Actor, c.Accounts))
 	addressed := c.Account
-	if c.Account = accountFor(c, addressed); c.Account != nil {
-		c.On(c.Account)
+	if addressed == nil && c.named() == "" && len(c.Accounts) == 1 {
+		addressed = c.Accounts[0]
+	}
+	if slices.Contains(c.Accounts, addressed) { // what was meant for one that doesn't exist must not hit another
+		c.On(addressed)
 		return requireRights(c)
 	}
-	c.InScope, c.Could = c.Accounts, could
+	c.Account, c.InScope, c.Could = nil, c.Accounts, could
 	switch {
 	case len(c.Accounts) == 0:
 		c.Account = addressed                                      // whose log has the refusal
@@ -109,19 +112,6 @@ func (c *job) see(accounts []*config.Account, rights map[string]call.Rights) (co
 	return could
 }
 
-// accountFor is the account that a line is about, of those that exist for the person: the addressed one, else the only
-// one. There is none in the place of an addressed one that doesn't exist for the person: what was meant for that must
-// not hit another.
-func accountFor(c *job, addressed *config.Account) *config.Account {
-	switch {
-	case addressed != nil && slices.Contains(c.Accounts, addressed):
-		return addressed
-	case addressed == nil && c.named() == "" && len(c.Accounts) == 1:
-		return c.Accounts[0]
-	}
-	return nil
-}
-
 // refuseHidden refuses a line that names an account which isn't there, or doesn't exist for the person, in the same
 // words. The latter's audit log says who tried.
 func refuseHidden(ctx context.Context, c *job, hidden *config.Account) error {
@@ -158,50 +148,46 @@ const maxName = 100
 
 // rights looks up what an actor may do on accounts, by their names. Slack is asked once for all of them.
 func (l *loader) rights(ctx context.Context, who record.Actor, on []*config.Account) map[string]call.Rights {
-	all, from := make(map[string]call.Rights, len(on)), call.Outside("")
-	give := func(role func(a *config.Account) record.Role) map[string]call.Rights {
-		for _, a := range on {
-			all[a.Name] = call.Rights{Role: role(a), Who: who, From: from}
-		}
-		return all
-	}
+	var name, workspace string
+	var full bool
+	var err error
+	from := call.Outside("")
 	switch who.Via {
-	case record.ViaClock:
-		return give(func(*config.Account) record.Role { return record.Admin })
-	case record.ViaPager: // its secret vouches for it, and it can acknowledge alone: see bot.ingress.acknowledged
-		return give(func(*config.Account) record.Role { return record.Responder })
-	case record.ViaCLI:
-		return give(func(a *config.Account) record.Role {
-			role, _ := policy.TerminalUser(a.Policy, who)
-			return role
-		})
-	}
-	name, workspace, full, err := l.Members.Member(ctx, who.Team, who.ID)
-	who.Name, who.Team = text.Cut(cmp.Or(name, who.Name), maxName), cmp.Or(workspace, who.Team)
-	switch {
-	case full || err != nil:
-	case workspace == "":
-		from = call.Stranger
+	case record.ViaClock, record.ViaPager, record.ViaCLI:
 	default:
-		from = call.Guest
-	}
-	give(func(a *config.Account) record.Role {
+		name, workspace, full, err = l.Members.Member(ctx, who.Team, who.ID)
 		switch {
-		case full:
-			return policy.RoleOf(a.Policy, who.ID)
-		case workspace != "" && err != nil: // an id of the workspace that the operator has named
-			role, _ := policy.Named(a.Policy, who.ID)
-			return role
+		case full || err != nil: // the Slack client logs it once a minute
+		case workspace == "":
+			from = call.Stranger
+		default:
+			from = call.Guest
 		}
-		return record.NoRole
-	})
+	}
+	who.Name, who.Team = text.Cut(cmp.Or(name, who.Name), maxName), cmp.Or(workspace, who.Team)
+	all := make(map[string]call.Rights, len(on))
+	for _, a := range on {
+		s := call.Rights{Who: who, From: from, Unsure: err != nil}
+		switch {
+		case who.Via == record.ViaClock:
+			s.Role = record.Admin
+		case who.Via == record.ViaPager: // its secret vouches for it, and it can acknowledge alone: see bot.ingress.acknowledged
+			s.Role = record.Responder
+		case who.Via == record.ViaCLI:
+			s.Role, _ = policy.TerminalUser(a.Policy, who)
+		case full:
+			s.Role = policy.RoleOf(a.Policy, who.ID)
+		case workspace != "" && err != nil: // an id of the workspace that the operator has named
+			s.Role, _ = policy.Named(a.Policy, who.ID)
+		}
+		all[a.Name] = s
+	}
 	if full {
 		l.addGroupRoles(ctx, who.ID, on, all)
 	}
-	if err != nil {
-		l.Log.DebugContext(ctx, "look up member", "user", who.ID, "err", err) // the Slack client logs it once a minute
-		for name, s := range all {
-			s.Role, s.Was, s.Unsure = min(s.Role, record.Viewer), min(s.Was, record.Viewer), true
+	for name, s := range all {
+		if s.Unsure {
+			s.Role, s.Was = min(s.Role, record.Viewer), min(s.Was, record.Viewer)
 			all[name] = s
 		}
 	}
@@ -222,10 +208,7 @@ func (l *loader) addGroupRoles(ctx context.Context, user string, on []*config.Ac
 		return
 	}
 	slices.Sort(ask)
-	in, err := l.Members.Groups(ctx, user, slices.Compact(ask))
-	if err != nil {
-		l.Log.DebugContext(ctx, "look up user groups", "user", user, "err", err) // the Slack client logs it once
-	}
+	in, err := l.Members.Groups(ctx, user, slices.Compact(ask)) // the Slack client logs its error once
 	for _, a := range on {
 		s := all[a.Name]
 		switch role, group := policy.Named(a.Policy, in...); {

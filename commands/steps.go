@@ -127,9 +127,7 @@ func (c *job) acknowledgeByActing(ctx context.Context, ch record.Change) {
 	if ch.State != record.StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == record.ViaClock {
 		return
 	}
-	ctx, cancel := outlive(ctx)
-	defer cancel()
-	err := c.store(ctx, ch.AttackID, func() error {
+	c.store(ctx, "acknowledge by acting", ch.AttackID, func(ctx context.Context) error {
 		k := c.basis.Triage
 		if k.Owner != nil {
 			return nil
@@ -141,9 +139,6 @@ func (c *job) acknowledgeByActing(ctx context.Context, ch record.Change) {
 		}
 		return err
 	})
-	if err != nil {
-		c.Log.ErrorContext(ctx, "acknowledge by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)
-	}
 }
 
 // saveOutcome saves a finished change together with those that it undoes or prolongs and its audit entry, all in one
@@ -284,7 +279,7 @@ func (c *job) done(err error, steps []record.Step) error {
 // it took place. The client pauses and tries again, so that only from then on the time runs in which it may still show.
 func (cfg *Config) send(ctx context.Context, account string, steps []record.Step) error {
 	err := perform(ctx, cfg.Services[account], steps)
-	if e, ok := errors.AsType[*apiclient.Error](err); !ok || !e.OutcomeUnknown() {
+	if e, ok := errors.AsType[*apiclient.Error](err); !ok || !e.OutcomeUnknown {
 		return err
 	}
 	for i := range steps {

@@ -82,7 +82,6 @@ func (w *world) seenStorm() record.StormSeen {
 }
 
 func TestAStormIsListed(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	storm := w.storeStorm(40, 4)
 	first := textOf(w.reads(eve, "attacks storm="+storm[:5]))
@@ -115,7 +114,6 @@ func TestAStormIsListed(t *testing.T) {
 
 // Whatever storms are stored beside the one that grouped it.
 func TestAGroupedAttackIsExplainedAmongStorms(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	storm := w.storeStorm(12, 1)
 	others := record.PollUpdate{Attacks: map[string]record.AttackState{}}
@@ -130,7 +128,6 @@ func TestAGroupedAttackIsExplainedAmongStorms(t *testing.T) {
 }
 
 func TestAGroupedAttackIsExplained(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	single := w.attackOn("/login")
 	storm := w.storeStorm(12, 1)
@@ -143,7 +140,6 @@ func TestAGroupedAttackIsExplained(t *testing.T) {
 }
 
 func TestAStormIsExplainedAndReported(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	storm := w.storeStorm(40, 12)
 	about := textOf(w.reads(eve, "attack "+storm))
@@ -166,7 +162,6 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 // A storm that goes on stands first wherever people look what burns; who takes over is on it, and not on each attack
 // that it grouped.
 func TestAStormIsShownFirst(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	login := w.attackOn("/login")
 	storm := w.storeStorm(40, 4)
@@ -195,7 +190,6 @@ func TestAStormIsShownFirst(t *testing.T) {
 }
 
 func TestAStormIsNotPatched(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	storm := w.storeStorm(40, 4)
 	for _, line := range []string{"contain attack=" + storm, "patch attack=" + storm} {
@@ -206,7 +200,6 @@ func TestAStormIsNotPatched(t *testing.T) {
 }
 
 func TestAdviceAboutAStorm(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	storm := w.storeStorm(40, 4)
 	seen := w.seenStorm()

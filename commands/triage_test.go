@@ -1,6 +1,9 @@
 package commands_test
 
 import (
+	"context"
+	"fmt"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -8,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
@@ -42,7 +47,6 @@ func (w *world) writes(who record.Actor, line string, words ...string) string {
 }
 
 func TestAck(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesOff })
 	id := w.attackOn("/login")
 	line := "ack attack=" + id[:5]
@@ -76,7 +80,6 @@ func TestAck(t *testing.T) {
 }
 
 func TestManyAckAtOnce(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	var wg sync.WaitGroup
@@ -97,7 +100,6 @@ func TestManyAckAtOnce(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.nothing(ann, "unack attack="+id, "Unacknowledged")
@@ -110,14 +112,13 @@ func TestRelease(t *testing.T) {
 }
 
 func TestHandover(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	for _, to := range []string{"<@U2BOB>", "<@U2BOB|bob>", "@U2BOB", "U2BOB"} {
 		w.writes(ann, "handover attack="+id+" to="+to, "Bob is on it since", "handed over by Ann")
 		events := w.notified.of(record.HandedOver)
 		event := events[len(events)-1]
-		require.Equal(t, []any{bob.ID, id, w.clock()}, []any{event.Payload.(record.Assignment).To, record.AttackID("acme", event.Attack().ID), event.At})
+		require.Equal(t, []any{bob.ID, id, w.clock()}, []any{event.Said().To, record.AttackID("acme", event.Subject), event.At})
 		require.Equal(t, event, w.ledger.events()[len(w.ledger.events())-1], "saved in the same step")
 		w.nothing(ann, "handover attack="+id+" to="+to, "Bob is on it since", "already")
 		require.Len(t, w.notified.of(record.HandedOver), len(events), "no user is notified of nothing")
@@ -156,7 +157,6 @@ func TestHandover(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	inv := w.asks(ann, "note same  botnet, the the\u202e one attack="+id)
@@ -192,7 +192,6 @@ func TestNotes(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.writes(ann, "verdict FALSE_positive attack="+id, "Verdict: false positive, by Ann 2026-11-20 03:00 UTC")
@@ -206,7 +205,6 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestActingAcknowledges(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.does(ann, "deny 203.0.113.99")
@@ -228,7 +226,6 @@ func TestActingAcknowledges(t *testing.T) {
 }
 
 func TestActingThatDoesNotAcknowledge(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
 	id := w.attackOn("/login")
 	_, err := w.try(ann, "deny attack="+id)
@@ -248,7 +245,6 @@ func TestActingThatDoesNotAcknowledge(t *testing.T) {
 }
 
 func TestTriageWithoutTheStore(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := w.attack(waf.AttackSpec{App: 4, Path: "/login"})
 	w.writes(ann, "ack attack="+id)
@@ -268,7 +264,6 @@ func TestTriageWithoutTheStore(t *testing.T) {
 }
 
 func TestStatusIsCutWhereManyAreOnMany(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for i := range 12 {
 		w.writes(ann, "ack attack="+w.attackOn("/p"+itoa(int64(i))))
@@ -292,4 +287,234 @@ func TestStatusIsCutWhereManyAreOnMany(t *testing.T) {
 	for l, times := range listed {
 		require.Equal(t, 1, times, l)
 	}
+}
+
+// mutes are what is kept.
+func (w *world) mutes() []record.Mute {
+	w.t.Helper()
+	all, err := w.triage.Mutes(w.t.Context(), "acme")
+	require.NoError(w.t, err)
+	return all
+}
+
+func TestMute(t *testing.T) {
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.writes(ann, "mute attack="+id, "Muted: attack="+id+" until 2026-11-20 04:00 UTC, by Ann", "Incidents are posted all the same")
+	w.writes(ann, "mute source=203.0.113.0/24 app=Shop for=2h", "source=203.0.113.0/24 app=4 until 2026-11-20 05:00 UTC")
+	w.writes(bob, "mute type=SQLI", "type=sqli until")
+	require.Empty(t, w.lastAudit().Attack)
+	all := w.mutes()
+	require.Len(t, all, 3)
+	for _, m := range all {
+		require.Regexp(t, `^m[0-9a-z]{8}$`, m.ID)
+	}
+	require.Equal(t, record.Mute{ID: all[1].ID, Account: "acme", Source: netip.MustParsePrefix("203.0.113.0/24"), App: 4, Until: w.clock().Add(2 * time.Hour), By: ann}, all[1])
+	require.Contains(t, textOf(w.reads(eve, "status")), "Muted, incidents excepted: 3\n")
+	require.Contains(t, textOf(w.reads(eve, "status")), "type=sqli until 2026-11-20 04:00 UTC, by Bob "+all[2].ID)
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Muted: attack="+id)
+	require.Len(t, w.program("status")["data"].([]any)[0].(map[string]any)["muted"], 3)
+
+	w.nothing(bob, "mute type=sqli for=30m", "Muted already", "by Bob")
+	w.writes(ann, "mute type=sqli for=90m", "until 2026-11-20 04:30 UTC, by Ann")
+	require.Len(t, w.mutes(), 3, "of each there is one")
+
+	w.writes(bob, "unmute source=203.0.113.0/24 app=4", "No longer muted: source=203.0.113.0/24 app=4")
+	w.writes(bob, "unmute "+all[0].ID[:5], "No longer muted: attack="+id)
+	w.nothing(bob, "unmute source=203.0.113.0/24", "no mute on acme")
+	w.pass(90 * time.Minute)
+	require.NotContains(t, textOf(w.reads(eve, "status")), "Muted")
+	w.nothing(bob, "unmute type=sqli")
+	w.writes(bob, "mute type=xss")
+	require.Len(t, w.mutes(), 1, "what is over is deleted")
+	require.Equal(t, []string{id, id}, w.ledger.redrawn, "its card says that it is muted, and no longer")
+}
+
+// No mute keeps an incident back, so none is made that says it does.
+func TestAnIncidentIsNotMuted(t *testing.T) {
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{}})
+	w.nothing(ann, "mute attack="+id, "is an incident", "always posted")
+	require.Empty(t, w.mutes())
+}
+
+func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {
+	w := newWorld(t, withoutApproval(config.ApproveForever))
+	id := w.attackOn("/login")
+	for line, words := range map[string]string{
+		"mute": "Missing: one of attack=, source= and type=, and only one", "unmute": "Missing: one of attack=, source= and type=, and only one", "mute app=4": "Missing: one of attack=, source= and type=, and only one", "mute type=sqli source=203.0.113.7": "Missing: one of attack=, source= and type=, and only one", "mute type=sqli attack=" + id: "Missing: one of attack=, source= and type=, and only one",
+		"mute app=4 attack=" + id: "app= goes with", "mute source=country:FR": "Invalid IP address or range: country:FR", "mute source=203.0.113.7/24": "Perhaps 203.0.113.0/24", "mute type='a b'": "Invalid type of attack", "mute type=sql": "Invalid type of attack: sql. Example: type=sqli",
+		"mute type=sqli for=forever": "Invalid duration: forever. A mute ends. Example: for=1h", "mute type=sqli for=soon": "Invalid duration",
+	} {
+		w.refuses(ann, line, refusal.ErrUsage, words)
+	}
+	w.refuses(ann, "mute type=sqli for=31d", refusal.ErrGuarded, "longer than the longest")
+	require.Empty(t, w.mutes())
+}
+
+func TestAMuteInAThread(t *testing.T) {
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	in := func(line string) {
+		inv := w.asks(ann, line)
+		inv.Attack = id
+		res, err := w.do(inv)
+		require.NoError(t, err, line)
+		require.Equal(t, "done", res.Outcome)
+	}
+	in("mute")
+	in("mute type=sqli")
+	require.Empty(t, w.lastAudit().Attack)
+	require.Equal(t, "mute type=sqli", w.lastAudit().Line)
+	all := w.mutes()
+	require.Equal(t, []string{id, ""}, []string{all[0].Attack, all[1].Attack})
+	in("unmute " + all[1].ID)
+	in("unmute")
+	require.Empty(t, w.mutes())
+}
+
+func TestWhatAMuteCovers(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	from := func(hits int64, ips ...string) []apiclient.Source {
+		var all []apiclient.Source
+		for _, ip := range ips {
+			all = append(all, apiclient.Source{IP: netip.MustParseAddr(ip), Hits: apiclient.Known(hits)})
+		}
+		return all
+	}
+	attack := apiclient.Attack{ID: "x:1", Type: "sqli", App: apiclient.Known(4), Hits: apiclient.Known(100), SourceCount: apiclient.Known(2), Sources: from(30, "203.0.113.7", "203.0.113.8")}
+	with := func(change func(a *apiclient.Attack)) apiclient.Attack { a := attack; change(&a); return a }
+	source := record.Mute{Source: netip.MustParsePrefix("203.0.113.0/24")}
+	for name, tt := range map[string]struct {
+		mute   record.Mute
+		attack apiclient.Attack
+		want   bool
+	}{
+		"the attack":                {record.Mute{Attack: record.AttackID("acme", "x:1")}, attack, true},
+		"another attack":            {record.Mute{Attack: record.AttackID("acme", "x:2")}, attack, false},
+		"the type":                  {record.Mute{Type: "sqli"}, attack, true},
+		"another type":              {record.Mute{Type: "xss"}, attack, false},
+		"the type there":            {record.Mute{Type: "sqli", App: 4}, attack, true},
+		"the type elsewhere":        {record.Mute{Type: "sqli", App: 7}, attack, false},
+		"application unknown":       {record.Mute{Type: "sqli", App: 4}, with(func(a *apiclient.Attack) { a.App = apiclient.Figure{} }), false},
+		"an incident":               {record.Mute{Type: "sqli"}, with(func(a *apiclient.Attack) { a.VulnID = "8" }), false},
+		"over":                      {record.Mute{Type: "sqli", Until: now}, attack, false},
+		"all sources":               {source, attack, true},
+		"one source elsewhere":      {source, with(func(a *apiclient.Attack) { a.Sources = from(30, "203.0.113.7", "198.51.100.4") }), false},
+		"no source":                 {source, with(func(a *apiclient.Attack) { a.Sources, a.SourceCount = nil, apiclient.Known(0) }), false},
+		"more, most of it listed":   {source, with(func(a *apiclient.Attack) { a.SourceCount = apiclient.Known(9) }), true},
+		"more, little of it listed": {source, with(func(a *apiclient.Attack) { a.SourceCount, a.Hits = apiclient.Known(9), apiclient.Known(121) }), false},
+		"more, hits unknown":        {source, with(func(a *apiclient.Attack) { a.SourceCount, a.Hits = apiclient.Known(9), apiclient.Figure{} }), false},
+		"number of sources unknown": {source, with(func(a *apiclient.Attack) { a.SourceCount, a.Hits = apiclient.Figure{}, apiclient.Known(1000) }), false},
+	} {
+		tt.mute.Account = "acme"
+		if tt.mute.Until.IsZero() {
+			tt.mute.Until = now.Add(time.Second)
+		}
+		_, muted := policy.Muted([]record.Mute{{Account: "acme", Type: "other", Until: now.Add(time.Hour)}, tt.mute}, tt.attack, now)
+		require.Equal(t, tt.want, muted, name)
+	}
+}
+
+func TestSoManyMutesAreKept(t *testing.T) {
+	w := newWorld(t)
+	for i := range 200 {
+		_, err := w.try(ann, fmt.Sprintf("mute source=198.51.100.%d for=1h", i))
+		require.NoError(t, err)
+	}
+	w.refuses(ann, "mute type=xss for=1h", refusal.ErrGuarded, "200 mutes are in force already", "unmute")
+	_, err := w.try(ann, "mute source=198.51.100.7 for=2h")
+	require.NoError(t, err, "one of them, for longer")
+	w.pass(61 * time.Minute)
+	_, err = w.try(ann, "mute type=xss for=1h")
+	require.NoError(t, err, "the others are over")
+}
+
+// drills gives the account two places where its routes post, one with a pager.
+func drills(c *commands.Config) {
+	incidents := config.Match{Kind: config.OneOrMore{config.KindIncident}}
+	page := &config.Page{URL: "https://pager.example.com"}
+	c.Accounts[0].Channel = "C0WAF"
+	c.Accounts[0].Routes = []config.Route{{Match: incidents, Channel: "C0INCID", Mention: "S0ONCALL", Page: page}}
+}
+
+// drill is what is kept.
+func (w *world) drill() record.Drill {
+	w.t.Helper()
+	d, err := w.store.Drills.Drill(w.t.Context(), "acme")
+	require.NoError(w.t, err)
+	return d
+}
+
+// serves has the world's replica live, until the test ends or it is stopped.
+func (w *world) serves() (stop func()) {
+	ctx, cancel := context.WithCancel(behind(w.t))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = w.store.Replicas.Beat(ctx)
+	}()
+	require.Eventually(w.t, func() bool {
+		n, err := w.store.Drills.Serving(ctx)
+		return err == nil && n == 1
+	}, time.Minute, time.Second)
+	stop = func() {
+		cancel()
+		<-ended
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+func TestADrillIsAcknowledged(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.serves()
+		_, err := w.try(eve, "drill")
+		require.ErrorIs(t, err, refusal.ErrDenied)
+		w.writes(ann, "drill", "Drill begun, with 2 test cards", "C0INCID", "after 5 min")
+		d := w.drill()
+		require.Regexp(t, `^d[0-9a-z]{8}$`, d.ID)
+		require.False(t, d.Page)
+		require.Equal(t, []string{"drill " + d.ID + "-0", "drill " + d.ID + "-1", "drill " + d.ID}, w.notified.ids())
+		w.nothing(bob, "drill", "A drill waits", "Drill of acme, asked for by Ann", "C0INCID (mentions S0ONCALL), its pager is not called: nobody has acknowledged it yet",
+			"C0WAF: nobody has acknowledged it yet", "Not tried: denying and undoing, approval, storms, and the pager: drill page=yes calls it for real")
+
+		time.Sleep(12 * time.Second)
+		_, err = w.try(eve, "drill ack="+d.ID+"-1")
+		require.ErrorIs(t, err, refusal.ErrDenied)
+		w.writes(bob, "drill ack="+d.ID+"-1", "Thank you: acknowledged after 12 s")
+		w.nothing(bob, "drill ack="+d.ID+"-1", "acknowledged this test card already")
+		_, err = w.try(ann, "drill ack="+d.ID+"-1")
+		require.ErrorContains(t, err, "Bob was faster")
+		w.nothing(ann, "drill ack="+d.ID+"-2", "That drill is over")
+		w.nothing(ann, "drill ack=d00000000-1", "That drill is over")
+		w.nothing(ann, "drill", "C0WAF: acknowledged by Bob after 12 s")
+
+		w.writes(ann, "drill ack="+d.ID+"-0", "Thank you")
+		require.Equal(t, []string{"drill " + d.ID + "-1 acknowledged", "drill " + d.ID + "-0 acknowledged"}, w.notified.ids()[3:])
+		require.Equal(t, d.Cards[0].Channel, w.drill().Cards[0].Channel)
+		w.writes(ann, "drill", "2 test cards")
+		require.NotEqual(t, d.ID, w.drill().ID, "nobody is missing in the one before")
+		require.Zero(t, w.changesSent())
+	}, drills)
+}
+
+func TestADrillThatNobodyAcknowledges(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		stop := w.serves()
+		w.writes(ann, "drill page=yes")
+		d := w.drill()
+		require.True(t, d.Page)
+		w.nothing(ann, "drill", "C0INCID (mentions S0ONCALL), its pager is called: nobody", "If a pager can't be called, a message in the account's channel says so")
+		time.Sleep(record.DrillFor)
+		w.writes(bob, "drill ack="+d.ID+"-1", "acknowledged after 5 min")
+		w.writes(ann, "drill")
+		require.NotEqual(t, d.ID, w.drill().ID)
+		_, err := w.try(ann, "drill page=no")
+		require.ErrorIs(t, err, refusal.ErrUsage)
+		time.Sleep(record.DrillFor)
+		stop()
+		w.nothing(ann, "drill", "No wafbot serve is running")
+	}, drills)
 }

@@ -14,14 +14,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -73,8 +77,15 @@ type world struct {
 	claiming sync.Mutex // held while something is claimed
 }
 
+// beside holds the tests that run beside others already.
+var beside sync.Map
+
+// newWorld is a world of a test that runs beside others.
 func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
 	t.Helper()
+	if _, already := beside.LoadOrStore(t, true); !already {
+		t.Parallel()
+	}
 	w := &world{t: t, now: time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)}
 	w.build(func(h http.Handler) (string, *http.Client) {
 		server := httptest.NewServer(h)
@@ -89,6 +100,13 @@ func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
 func newBubble(t *testing.T, change ...func(*commands.Config)) *world {
 	t.Helper()
 	return bubbleBefore(t, func(service http.Handler) http.Handler { return service }, change...)
+}
+
+// inBubble runs a test in such a world, beside others.
+func inBubble(t *testing.T, play func(t *testing.T, w *world), change ...func(*commands.Config)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { play(t, newBubble(t, change...)) })
 }
 
 // bubbleBefore is a bubble whose requests meet something before the service.
@@ -152,7 +170,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		StillTrying: func(string, []netip.Addr) bool { return false },
 		GoesOn:      func(string, string) bool { return false },
 		Rebuilds:    func(string) bool { return true },
-		Health:      func(string) (call.PollHealth, bool) { return call.PollHealth{}, false },
+		Health:      func(string) (record.PollHealth, bool) { return record.PollHealth{}, false },
 		CardLinks:   func(context.Context, string, []string) map[string]string { return nil },
 	}
 	for _, f := range change {
@@ -417,4 +435,195 @@ func (w *world) byHand(method, path, body string) {
 	w.service.ServeHTTP(answer, r)
 	require.Less(w.t, answer.Code, 300, answer.Body.String())
 	w.service.CatchUp()
+}
+
+// asks is a delivery of its own.
+func (w *world) asks(who record.Actor, line string) call.Invocation {
+	w.t.Helper()
+	l, err := grammar.Parse(line)
+	require.NoError(w.t, err)
+	at := w.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	return call.Invocation{Line: l, Actor: who, ID: fmt.Sprintf("delivery %d", w.ids), At: at}
+}
+
+func (w *world) do(inv call.Invocation) (call.Result, error) {
+	res, err := w.Do(w.t.Context(), inv)
+	if err != nil {
+		require.NotContains(w.t, err.Error(), token)
+	}
+	return res, err
+}
+
+// Do is the runner's, and holds that what a person reads of it is for people. What the person typed is no wording of
+// wafbot's.
+func (w *world) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
+	w.t.Helper()
+	res, err := w.Runner.Do(ctx, inv)
+	said, _ := call.ForPeople(inv, err)
+	for _, words := range []string{said.String(), textOf(res), res.Document} {
+		if found := human.Inside(words); !strings.Contains(inv.Line.String(), found) {
+			assert.Empty(w.t, found, words)
+		}
+	}
+	return res, err
+}
+
+func (w *world) try(who record.Actor, line string) (call.Result, error) {
+	w.t.Helper()
+	return w.do(w.asks(who, line))
+}
+
+// does expects one change, made.
+func (w *world) does(who record.Actor, line string) record.Change {
+	w.t.Helper()
+	res, err := w.try(who, line)
+	require.NoError(w.t, err)
+	require.Equal(w.t, "done", res.Outcome, textOf(res))
+	require.Len(w.t, res.Changes, 1)
+	return res.Changes[0]
+}
+
+// anyway does it in spite of its warnings, which there must be.
+func (w *world) anyway(who record.Actor, line string) record.Change {
+	w.t.Helper()
+	inv := w.asks(who, line)
+	_, err := w.do(inv)
+	require.ErrorIs(w.t, err, refusal.ErrAsk)
+	inv.Anyway = true
+	res, err := w.do(inv)
+	require.NoError(w.t, err)
+	require.Len(w.t, res.Changes, 1)
+	return res.Changes[0]
+}
+
+// insists does it whatever warns of it.
+func (w *world) insists(who record.Actor, line string) record.Change {
+	w.t.Helper()
+	inv := w.asks(who, line)
+	inv.Anyway = true
+	res, err := w.do(inv)
+	require.NoError(w.t, err)
+	require.Len(w.t, res.Changes, 1)
+	return res.Changes[0]
+}
+
+// refuses expects a refusal of that kind with those words, and that nothing was sent.
+func (w *world) refuses(who record.Actor, line string, kind error, words ...string) {
+	w.t.Helper()
+	before := w.changesSent()
+	_, err := w.try(who, line)
+	require.ErrorIs(w.t, err, kind)
+	said, fault := call.ForPeople(call.Invocation{}, err)
+	require.False(w.t, fault)
+	for _, word := range words {
+		require.Contains(w.t, said.String(), word)
+	}
+	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
+}
+
+// asksInSpiteOfYes expects a question although all were answered with yes beforehand, as by -y at a terminal, and that
+// nothing was sent.
+func (w *world) asksInSpiteOfYes(who record.Actor, line string) {
+	w.t.Helper()
+	before := w.changesSent()
+	inv := w.asks(who, line)
+	inv.Yes = true
+	_, err := w.do(inv)
+	require.ErrorIs(w.t, err, refusal.ErrAsk, line)
+	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
+}
+
+// waits expects that it needs a second person, whose request is written down, and that nothing was sent. Warnings were
+// seen.
+func (w *world) waits(who record.Actor, line string, words ...string) record.ApprovalRequest {
+	w.t.Helper()
+	before := w.changesSent()
+	inv := w.asks(who, line)
+	inv.Anyway = true
+	res, err := w.do(inv)
+	require.NoError(w.t, err, line)
+	require.Equal(w.t, "waiting", res.Outcome, textOf(res))
+	for _, word := range append(words, "Waiting for approval") {
+		require.Contains(w.t, textOf(res), word)
+	}
+	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
+	return res.Data.(record.ApprovalRequest)
+}
+
+// nothing expects that all of it is so already, and that nothing was sent.
+func (w *world) nothing(who record.Actor, line string, words ...string) {
+	w.t.Helper()
+	before := w.changesSent()
+	res, err := w.try(who, line)
+	said := textOf(res)
+	if err != nil {
+		require.ErrorIs(w.t, err, refusal.ErrNothing)
+		said = err.Error()
+	} else {
+		require.Equal(w.t, "nothing", res.Outcome, said)
+	}
+	if who.Via != record.ViaClock { // which reads no answer
+		require.Regexp(w.t, "^(Refused: |Done, nothing to change. )", said)
+	}
+	for _, word := range words {
+		require.Contains(w.t, said, word)
+	}
+	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
+}
+
+// reads expects an answer.
+func (w *world) reads(who record.Actor, line string) call.Result {
+	w.t.Helper()
+	res, err := w.try(who, line)
+	require.NoError(w.t, err)
+	return res
+}
+
+// notified keeps what a Notifier learns, and how often an account was changed.
+type notified struct {
+	mu      sync.Mutex
+	events  []record.Event
+	redrawn int // how often cards became stale
+	changed int // how often a change was made
+}
+
+// Notify implements commands.Notifier.
+func (n *notified) Notify(_ string, events []record.Event) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.events = append(n.events, events...)
+}
+
+// Redraw implements commands.Notifier.
+func (n *notified) Redraw(string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.redrawn++
+}
+
+// Changed counts.
+func (n *notified) Changed(string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.changed++
+}
+
+// of are the events of a kind.
+func (n *notified) of(kind record.EventKind) []record.Event {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(n.events), func(e record.Event) bool { return e.Kind != kind })
+}
+
+// ids are the events' ids.
+func (n *notified) ids() (ids []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, e := range n.events {
+		ids = append(ids, e.ID)
+	}
+	return ids
 }

@@ -60,19 +60,21 @@ func (c *job) settled(ctx context.Context, do func() error) error {
 }
 
 // store writes what holds whatever else was written meanwhile, on what is stored of the account, and of an attack if it
-// is about one.
-func (c *job) store(ctx context.Context, attack string, save func() error) error {
-	for {
-		err := store.ErrChanged
-		if attack == "" || attack == c.basis.Attack {
-			err = save()
+// is about one. It outlives the request, and that it can't be stored fails nothing.
+func (c *job) store(ctx context.Context, what, attack string, save func(ctx context.Context) error) {
+	ctx, cancel := outlive(ctx)
+	defer cancel()
+	err := store.ErrChanged
+	if attack == "" || attack == c.basis.Attack {
+		err = save(ctx)
+	}
+	for refusal.PlansAgain(err) {
+		if err = c.beginOn(ctx, cmp.Or(attack, c.basis.Attack)); err == nil {
+			err = save(ctx)
 		}
-		if !refusal.PlansAgain(err) {
-			return err
-		}
-		if err := c.beginOn(ctx, cmp.Or(attack, c.basis.Attack)); err != nil {
-			return err
-		}
+	}
+	if err != nil {
+		c.Log.ErrorContext(ctx, what, "account", c.Account.Name, "err", err)
 	}
 }
 

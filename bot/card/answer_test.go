@@ -13,10 +13,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func manyLines(n int, words string) []text.Text {
-	var lines []text.Text
+func manyLines(n int, words string) text.Lines {
+	var lines text.Lines
 	for i := range n {
-		lines = append(lines, text.New("• ", i, " ", text.Code(words)))
+		lines.Add("• ", i, " ", text.Code(words))
 	}
 	return lines
 }
@@ -24,7 +24,7 @@ func manyLines(n int, words string) []text.Text {
 func TestRenderLines(t *testing.T) {
 	t.Parallel()
 	undo := call.Suggestion{Label: "Undo", Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Undo it?", Confirm: call.Dialog{{Text: "Undo: Deny x."}}, OK: "Undo"}
-	blocks := renderLines([]text.Text{text.New(text.Bold("acme"), ": 2 going on"), text.New("• ", text.Code("a1"))}, []call.Suggestion{undo})
+	blocks := renderLines(text.Lines{text.New(text.Bold("acme"), ": 2 going on"), text.New("• ", text.Code("a1"))}, []call.Suggestion{undo})
 	requireBlocks(t, blocks)
 	require.Equal(t, []string{"*acme*: 2 going on\n• `a1`"}, markupOf(t, blocks))
 	buttons := buttonsOf(blocks)
@@ -55,7 +55,7 @@ func TestRenderLinesShowsAllThatFit(t *testing.T) {
 func TestRenderLinesOfNothing(t *testing.T) {
 	t.Parallel()
 	requireBlocks(t, renderLines(nil, nil))
-	requireBlocks(t, renderLines([]text.Text{nil, text.New("")}, nil))
+	requireBlocks(t, renderLines(text.Lines{nil, text.New("")}, nil))
 }
 
 func TestRenderLinesWithManyButtons(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRenderLinesWithManyButtons(t *testing.T) {
 	for i := range 60 {
 		buttons = append(buttons, call.Suggestion{Label: fmt.Sprint("b", i), Line: record.Line{Name: "undo", Words: []string{strings.Repeat("x", i*50)}}, Confirm: call.Dialog{{Text: strings.Repeat("c", 1_000)}}})
 	}
-	blocks := renderLines([]text.Text{text.New("x")}, buttons)
+	blocks := renderLines(text.Lines{text.New("x")}, buttons)
 	requireBlocks(t, blocks)
 	made := len(buttonsOf(blocks))
 	require.Greater(t, made, 5)
@@ -74,7 +74,7 @@ func TestRenderLinesWithManyButtons(t *testing.T) {
 func TestLineEndsOfStrangersDoNotPartLines(t *testing.T) {
 	t.Parallel()
 	words := text.New(text.Bold("Deny?"), " Before you do:", "\n• ", text.New("it is ", text.Code("a\nb")), "\n• ", "c\nd", ".\n", "e")
-	require.Equal(t, []string{"*Deny?* Before you do:\n• it is `a\\x0ab`\n• c\\x0ad.\ne"}, markupOf(t, renderLines([]text.Text{words}, nil)))
+	require.Equal(t, []string{"*Deny?* Before you do:\n• it is `a\\x0ab`\n• c\\x0ad.\ne"}, markupOf(t, renderLines(text.Lines{words}, nil)))
 }
 
 func TestRenderAsk(t *testing.T) {
@@ -106,7 +106,7 @@ func TestRenderAskTooLongForAButton(t *testing.T) {
 
 func TestAnswerText(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "*acme*: fine\n&lt;x&gt; <@U0ANN>", answerText([]text.Text{text.New(text.Bold("acme"), ": fine"), text.New("<x> ", text.User("U0ANN"))}))
+	require.Equal(t, "*acme*: fine\n&lt;x&gt; <@U0ANN>", answerText(text.Lines{text.New(text.Bold("acme"), ": fine"), text.New("<x> ", text.User("U0ANN"))}))
 	long := answerText(manyLines(500, "xxxxxxxxxx"))
 	require.LessOrEqual(t, len([]rune(long)), maxAnswerText)
 	require.Regexp(t, `\n… [0-9]+ more lines$`, long)
@@ -116,7 +116,7 @@ func TestAnswerText(t *testing.T) {
 func TestTheFirstLineIsNeverLeftOut(t *testing.T) {
 	t.Parallel()
 	for n := 1; n < 200; n++ {
-		lines := firstLines([]text.Text{text.New(strings.Repeat("x", n)), text.New("more")}, 100, 100)
+		lines := firstLines(text.Lines{text.New(strings.Repeat("x", n)), text.New("more")}, 100, 100)
 		require.Contains(t, lines[0], "x", n)
 		require.LessOrEqual(t, length(strings.Join(lines, "\n")), 100)
 	}

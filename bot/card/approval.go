@@ -46,7 +46,7 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 func decidedLines(q record.ApprovalRequest, now time.Time) text.Lines {
 	lines := text.Lines{words.Approval(q, now)}
 	if q.Reason != "" {
-		lines = append(lines, text.New("Asked because: ", text.Sanitize(q.Reason, words.MaxNote)))
+		lines.Add("Asked because: ", text.Sanitize(q.Reason, words.MaxNote))
 	}
 	lines = append(lines, needsTwo(q))
 	switch q.State {
@@ -74,7 +74,7 @@ func askedBy(q record.ApprovalRequest) text.Text {
 func needsTwo(q record.ApprovalRequest) text.Text {
 	var why text.Lines
 	for _, need := range q.Needs {
-		why = append(why, text.New(text.Sanitize(need.Why, words.MaxNote)))
+		why.Add(text.Sanitize(need.Why, words.MaxNote))
 	}
 	return text.New("Needs two people: ", text.Join(why, "; "))
 }
@@ -83,7 +83,7 @@ func needsTwo(q record.ApprovalRequest) text.Text {
 func reachAndWarnings(q record.ApprovalRequest) text.Lines {
 	var lines text.Lines
 	for _, reach := range q.Reach {
-		lines = append(lines, text.New("• ", text.Sanitize(reach, words.MaxNote)))
+		lines.Add("• ", text.Sanitize(reach, words.MaxNote))
 	}
 	for _, warning := range q.Warnings {
 		lines.Addf("• *Before you approve*: %v", text.Sanitize(warning, words.MaxNote))

@@ -40,7 +40,7 @@ func whatWasDone(s call.Situation) text.Lines {
 		if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.InForce(s.Now) {
 			line.Addf("%v; ", seen)
 		}
-		lines = append(lines, text.New(line, holds(ch, s.Now)))
+		lines.Add(line, holds(ch, s.Now))
 	}
 	if more := len(all) - len(lines); more > 0 {
 		lines = append(lines, moreChanges(s, more))

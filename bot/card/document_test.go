@@ -72,8 +72,8 @@ func copiedFrom(t *testing.T, msg Message) string {
 func TestAPageOfAListingFitsIntoAMessage(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{strings.Repeat("<&>", 80), strings.Repeat("x", 3_000), strings.Repeat("/very-long-path", 25)} {
-		lines := append([]text.Text{text.New(text.Bold("acme"), ": 40 entries")}, manyLines(call.LongList, words)...)
-		lines = append(lines, text.New("… and 15 more"))
+		lines := append(text.Lines{text.New(text.Bold("acme"), ": 40 entries")}, manyLines(call.LongList, words)...)
+		lines.Add("… and 15 more")
 		blocks := Answer(call.Result{Lines: lines}, false).Blocks
 		requireBlocks(t, blocks)
 		shown := strings.Join(markupOf(t, blocks), "\n")

@@ -58,7 +58,7 @@ func TestFormOfEveryKindOfField(t *testing.T) {
 	t.Parallel()
 	f := call.Form{
 		Title: "Deny", Submit: "Deny", Base: record.Line{Name: "deny"}.With("account", "acme"), Attack: "ak7q2m9xw",
-		Intro: []text.Text{text.New(text.Code("ak7q2m9xw"), " SQL injection on Shop, last hit ", now)},
+		Intro: text.Lines{text.New(text.Code("ak7q2m9xw"), " SQL injection on Shop, last hit ", now)},
 		Fields: []call.Field{
 			{Name: "sources", Label: "Sources", Kind: call.FieldMany, Values: []string{"203.0.113.7"}, Options: []call.Option{{Value: "203.0.113.7", Label: "203.0.113.7 FR, 79 %"}, {Value: "198.51.100.4"}}},
 			{Name: "addresses", Label: "Addresses and ranges", Hint: "with spaces between them", Kind: call.FieldLines, Values: []string{"192.0.2.1\n192.0.2.2"}},
@@ -85,7 +85,7 @@ func TestViewsBesideForms(t *testing.T) {
 	}
 	anyway, err := AskView(asked, m)
 	require.NoError(t, err)
-	answer, err := AnswerView(Lines([]text.Text{text.New("Deny 203.0.113.7: accepted by the service")}, nil), m)
+	answer, err := AnswerView(Lines(text.Lines{text.New("Deny 203.0.113.7: accepted by the service")}, nil), m)
 	require.NoError(t, err)
 	for name, v := range map[string]slack.ModalViewRequest{"loading": looking, "anyway": anyway, "answer": answer} {
 		requireView(t, v)

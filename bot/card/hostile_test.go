@@ -54,9 +54,9 @@ func hostileDrawn(said string) map[string]func() []any {
 		Danger: true, Line: record.Line{Name: "note", Words: []string{said}}.With("account", "acme")}
 	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(said), "? Before you do:", "\n• ", say),
 		Line: suggestion.Line}
-	texts, buttons := []text.Text{say, text.New(text.User(said), text.Channel(said))}, []call.Suggestion{suggestion}
+	texts, buttons := text.Lines{say, text.New(text.User(said), text.Channel(said))}, []call.Suggestion{suggestion}
 	ch := hostileChange(said)
-	event := record.Event{ID: said, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: said}}
+	event := record.Event{ID: said, Account: "acme", At: now, Attack: &record.AttackState{Attack: attack}}
 	return map[string]func() []any{
 		"Render": func() []any { return []any{Render(c.Situation), Render(hostileStorm(said).Situation)} },
 		"MoreView": func() []any {
@@ -108,8 +108,8 @@ func hostileDrawn(said string) map[string]func() []any {
 		},
 		"MonitoringGap": func() []any {
 			return []any{MonitoringGap(acme(), record.GapFacts{To: now, Why: said,
-				Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack},
-				OverCount: 30}, now)}
+				Began: slices.Repeat([]string{attack.ID}, 20), BeganCount: 30, Over: []string{attack.ID},
+				OverCount: 30}, map[string]record.AttackState{record.AttackID("acme", attack.ID): {Attack: attack}}, now)}
 		},
 		"PermissionLost": func() []any { return []any{PermissionLost(acme(), hostileLoss(said), manyChanges(5), now)} },
 		"PermissionBack": func() []any { return []any{PermissionBack(acme(), hostileLoss(said))} },
@@ -142,8 +142,8 @@ func hostileDrawn(said string) map[string]func() []any {
 				Roles(config.Policy{Admins: []string{said}}, func(id string) text.Text { return text.New(text.User(id)) }))}
 		},
 		"Worse": func() []any {
-			return []any{Worse(acme(), event), Worse(acme(),
-				record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: said}})}
+			return []any{Worse(acme(), event, said), Worse(acme(),
+				record.Event{Kind: record.BecameIncident, At: now, Attack: &record.AttackState{Attack: attack}}, said)}
 		},
 		"StoreRebuilt": func() []any {
 			return []any{StoreRebuilt(&config.Account{Name: "acme"},
@@ -309,7 +309,7 @@ func TestHostileTextIsNotLost(t *testing.T) {
 
 func hostileForm(words string) call.Form {
 	return call.Form{
-		Title: "Close", Submit: "Close", Intro: []text.Text{text.New(words, text.Code(words))}, Attack: words, Base: record.Line{Name: "block-path"}.With("account", words),
+		Title: "Close", Submit: "Close", Intro: text.Lines{text.New(words, text.Code(words))}, Attack: words, Base: record.Line{Name: "block-path"}.With("account", words),
 		Fields: []call.Field{
 			{Name: "place", Label: "Place", Values: []string{words}}, {Name: "why", Label: "Why", Hint: words, Kind: call.FieldLines, Values: []string{words, words}},
 			{Name: "app", Label: words, Kind: call.FieldOne, Values: []string{"4"}, Options: []call.Option{{Value: "4", Label: words}, {Value: "7"}}},

@@ -89,7 +89,7 @@ func refusedLines(a *config.Account, r record.RefusedChange, changes []record.Ch
 	}
 	lines := text.Lines{head}
 	for _, s := range r.Steps[:min(maxByHand, len(r.Steps))] {
-		lines = append(lines, text.New("• by hand, in the service's console: ", words.ByHand(a, s)))
+		lines.Add("• by hand, in the service's console: ", words.ByHand(a, s))
 	}
 	if more := len(r.Steps) - maxByHand; more > 0 {
 		lines.Addf("• … and %v more", more)

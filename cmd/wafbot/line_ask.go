@@ -9,24 +9,24 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 )
 
-// confirm asks the question that stands in the way of a line; always says that it is asked in spite of -y. Without a
-// terminal it refuses.
-func (t terminal) confirm(ctx context.Context, o lineOptions, question error, always bool) (code int, yes bool) {
+// confirm asks the question that stands in the way of a line, and is exitDone if the answer is yes; always says that it
+// is asked in spite of -y. Without a terminal it refuses.
+func (l typedLine) confirm(ctx context.Context, question error, always bool) int {
 	words, _ := call.ForPeople(call.Invocation{}, question)
-	if asked := words.In(o.zone); t.asks {
-		fmt.Fprintf(t.err, "%s\nDo it? [y/N] ", asked)
-	} else if always {
-		return t.answer(o, "asked", asked+"\nThis is asked in spite of -y, and there is no terminal to ask. Nothing was done",
-			exitUsage), false
-	} else {
-		return t.answer(o, "asked", asked+"\nThere is no terminal to ask: add -y if that is what you want. Nothing was done",
-			exitUsage), false
+	asked := words.In(l.zone)
+	if !l.asks {
+		why := "There is no terminal to ask: add -y if that is what you want"
+		if always {
+			why = "This is asked in spite of -y, and there is no terminal to ask"
+		}
+		return l.answer("asked", asked+"\n"+why+". Nothing was done", exitUsage)
 	}
-	switch strings.ToLower(t.readLine(ctx)) {
+	fmt.Fprintf(l.err, "%s\nDo it? [y/N] ", asked)
+	switch strings.ToLower(l.readLine(ctx)) {
 	case "y", "yes":
-		return exitDone, true
+		return exitDone
 	}
-	return t.answer(o, "asked", "nothing was done", exitFailed), false
+	return l.answer("asked", "nothing was done", exitFailed)
 }
 
 // readLine reads a typed line until the context ends. The read itself can't be cancelled: it ends with the process.

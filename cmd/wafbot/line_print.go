@@ -7,7 +7,6 @@ import (
 	"iter"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -36,12 +35,12 @@ func (t terminal) stream(items iter.Seq2[any, error]) int {
 }
 
 // printLines prints an answer. Rows of a listing that follow one another are a table, whose columns are aligned.
-func (t terminal) printLines(lines []text.Text, zone *time.Location) error {
-	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	for _, l := range lines {
+func (l typedLine) printLines(lines []text.Text) error {
+	table := tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
+	for _, line := range lines {
 		var columns []string
-		for _, cell := range l.Cells() {
-			columns = append(columns, strings.TrimSpace(cell.In(zone)))
+		for _, cell := range line.Cells() {
+			columns = append(columns, strings.TrimSpace(cell.In(l.zone)))
 		}
 		if len(columns) > 1 {
 			fmt.Fprintln(table, strings.Join(columns, "\t"))
@@ -50,7 +49,7 @@ func (t terminal) printLines(lines []text.Text, zone *time.Location) error {
 		if err := table.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintln(t.out, l.In(zone))
+		fmt.Fprintln(l.out, line.In(l.zone))
 	}
 	return table.Flush()
 }

@@ -110,7 +110,7 @@ func TestAChangedConfiguration(t *testing.T) {
 	for _, way := range []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, miniRedis(t), way)
+			w := newWorld(t, aRedis(t), way)
 			r := w.runsFrom(map[string]string{"acme": ""})
 			r.start()
 			t.Cleanup(func() { w.stop(); w.requireClean() })
@@ -145,7 +145,7 @@ func TestAChangedConfiguration(t *testing.T) {
 // A file that can't be used leaves the bot as it is, and it says so.
 func TestAConfigurationThatCantBeUsed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressEither)
+	w := newWorld(t, aRedis(t), workspace.IngressEither)
 	w.rough = true // Slack refuses tokens
 	r := w.runsFrom(map[string]string{"acme": ""})
 	data, err := os.ReadFile(r.file)
@@ -187,7 +187,7 @@ func TestAConfigurationThatCantBeUsed(t *testing.T) {
 // While Redis is away a good configuration waits.
 func TestAChangedConfigurationWaitsForRedis(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+	w := newWorld(t, aRedis(t), workspace.IngressHTTP)
 	w.rough = true
 	r := w.runsFrom(map[string]string{"acme": ""})
 	r.start()
@@ -203,7 +203,7 @@ func TestAChangedConfigurationWaitsForRedis(t *testing.T) {
 // changes off for both.
 func TestAMountedConfigurationSwitchesChangesOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressHTTP) // links would go to either replica
+	w := newWorld(t, aRedis(t), workspace.IngressHTTP) // links would go to either replica
 	r := w.runsFrom(map[string]string{"acme": ""})
 	r.start()
 	first, address := w.stop, w.address
@@ -244,7 +244,7 @@ func TestAMountedConfigurationSwitchesChangesOff(t *testing.T) {
 // A bot that starts without an account whose changes are active says what nothing ends, until the account is back.
 func TestARestartWithoutAnAccountSaysWhatNothingEnds(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressEither)
+	w := newWorld(t, aRedis(t), workspace.IngressEither)
 	r := w.runsFrom(map[string]string{"acme": "", "globex": ""})
 	r.start()
 	w.message("#waf-globex", "wafbot watches globex")

@@ -18,7 +18,7 @@ import (
 
 // One replica's configuration switches changes off: none makes any, whatever account it is about, until that replica is gone.
 func TestOneReplicaSwitchesChangesOff(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		answer := w.askedAtShell("deny " + attacker)
 		first, address := w.stop, w.address
 		off := *w.cfg
@@ -59,7 +59,7 @@ func TestOneReplicaSwitchesChangesOff(t *testing.T) {
 // askedAtShell types a line at a terminal and waits for its question; answer answers that.
 func (w *world) askedAtShell(line string) (answer func(string) answered) {
 	w.t.Helper()
-	environ := []string{"WAFBOT_CONFIG=" + w.shell("[]", record.Responder)}
+	environ := w.shell("[]", record.Responder)
 	typing, types, err := os.Pipe()
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _, _ = typing.Close(), types.Close() })

@@ -51,6 +51,8 @@ type app struct {
 	left     atomic.Pointer[map[string][]record.Change] // what nothing ends, by account that isn't in the configuration; nil: it isn't known
 	metrics  *metrics.Metrics
 
+	misconfigured atomic.Bool // the configuration as it is now can't be used: the one before counts
+
 	redisSaid string // why Redis can't be used, as it was logged last
 }
 
@@ -134,6 +136,9 @@ func (a *app) Notify(account string, events []record.Event) {
 	a.notifier.Notify(account, events)
 }
 
+// Saved passes on what a poll stored.
+func (a *app) Saved(account string, u record.PollUpdate) { a.notifier.Saved(account, u) }
+
 // Redraw passes on that cards are stale.
 func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 
@@ -141,16 +146,15 @@ func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 const healthTimeout = time.Second
 
 // Health is how polling goes in this process, else as the account's owner has saved it.
-func (a *app) Health(account string) (call.PollHealth, bool) {
+func (a *app) Health(account string) (record.PollHealth, bool) {
 	h, link := a.tenants[account].poller.Health(), a.server.Trouble()
-	if h.Known() {
-		return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, TooLong: h.TooLong,
-			Link: link}, true
+	if h.Link = link; h.Known() {
+		return h, true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	last, err := a.Attacks.LastPoll(ctx, account)
-	return call.PollHealth{
+	return record.PollHealth{
 		LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From,
 		Capped: last.Cap.Says(), TooLong: last.Cap.TooLong, Link: link,
 	}, err == nil && !last.LastGood.IsZero()

@@ -25,15 +25,11 @@ func (a *app) rebuildFor(ctx context.Context, line record.Line, t terminal) {
 		if named := line.Keys["account"]; named != "" && named != account.Name || !a.posts(account.Name) {
 			continue
 		}
-		epoch, err := a.Epochs.Epoch(ctx, account.Name)
-		if err == nil && epoch == "" && t.asks {
+		if epoch, err := a.Epochs.Epoch(ctx, account.Name); err == nil && epoch == "" && t.asks {
 			fmt.Fprintf(t.err, "wafbot: its store (Redis) is empty: rebuilding the state of %s from Slack\n", account.Name)
 		}
-		var r *rebuild.Rebuild
-		if err == nil {
-			r, err = a.beginRebuild(ctx, account.Name)
-		}
-		if r != nil && err == nil {
+		r, err := a.beginRebuild(ctx, account.Name)
+		if err == nil && r != nil {
 			err = r.Finish(ctx)
 		}
 		if err != nil {

@@ -96,9 +96,7 @@ type Plan struct {
 	Extends  string      // the change whose end this one moves
 	Renews   time.Time   // to when wafbot prolongs it while its source still tries; zero: it doesn't
 	Part     string      // what distinguishes it from the others of its line, where their number isn't the command's own; "": its place
-	// Later makes the plan itself when its turn comes, because what is done before decides about it; nil: this is it.
-	Later func(c *Call) (Plan, error)
-	Needs Rounds // of Later
+	Later    bool        // to undo Undoes is planned when its turn comes, because what is done before decides about it
 }
 
 // Effect is what makes the plan the same as another.

@@ -137,15 +137,15 @@ func PermissionFix(t record.PermissionLoss) text.Text {
 
 // NotEnded decides about a change that is over and could not be ended. People are notified once that its end is
 // overdue, but not if the notice of lost permission says so already, or if the store was only away for a moment.
-func NotEnded(ch record.Change, err error, now time.Time, permissionLost bool) record.DueDecision {
-	l := record.DueDecision{Change: ch}
+func NotEnded(ch record.Change, err error, now time.Time, lost record.PermissionLoss) record.DueDecision {
+	l, named := record.DueDecision{Change: ch}, lost.GoesOn() && slices.ContainsFunc(NeededPermissions(ch.Steps), lost.LacksPermission)
 	switch {
 	case CheckAt(ch).IsZero(): // another was faster
 	case now.Before(ch.Until): // it was prolonged
 		l.Next = CheckAt(ch)
 	default:
 		l.Next = now.Add(RetryEvery)
-		if ch.Late == nil && !permissionLost && !PermissionRefused(err) && !errors.Is(err, refusal.ErrAway) {
+		if ch.Late == nil && !named && !PermissionRefused(err) && !errors.Is(err, refusal.ErrAway) {
 			l.Change.Late, l.Late = &record.Late{Due: ch.Until, Why: FailureReason(err)}, true
 		}
 	}

@@ -233,10 +233,10 @@ func (s Patch) words(a *config.Account) string {
 // PathNotes say what a path with an asterisk does not cover, which people may take for covered.
 func PathNotes(s apiclient.Scope) []text.Text {
 	path, err := apiclient.ParsePath(s.Path)
-	if err != nil || !path.AnyName || path.AnyExt || path.HasExt {
+	if err != nil || path.Name+path.Ext != "*" {
 		return nil
 	}
-	path.AnyExt = true
+	path.Ext = ".*"
 	return []text.Text{text.Newf("Paths with an extension, as a.php, are not covered: `%v` covers them, too",
 		text.Sanitize(path.String(), text.MaxPath))}
 }

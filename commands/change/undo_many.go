@@ -45,7 +45,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	var plans []call.Plan
 	for _, ch := range chosen {
 		c.Line.Words = append(c.Line.Words, ch.ID)
-		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID), Needs: undoNeeds(ch.ID)}
+		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: true}
 		if asks {
 			p.Warnings = []refusal.Warning{{Text: words.Row(ch, efficacy.Brief(now, ch)), Always: always}}
 		}
@@ -61,27 +61,20 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	return plans, nil
 }
 
-// undoNeeds are the facts that undoLater needs.
-func undoNeeds(id string) call.Rounds {
-	return call.Rounds{func(c *call.Call) call.Needs {
-		ch, err := standing(c, id)
-		if err != nil {
-			return call.Needs{}
-		}
-		return UndoNeeds(ch)
-	}}
+// LaterNeeds are the facts that PlanLater needs.
+func LaterNeeds(c *call.Call, id string) call.Needs {
+	ch, _ := standing(c, id)
+	return UndoNeeds(ch)
 }
 
-// undoLater plans to take a change back as it is by then.
-func undoLater(id string) func(c *call.Call) (call.Plan, error) {
-	return func(c *call.Call) (call.Plan, error) {
-		c.Attack = nil
-		ch, err := standing(c, id)
-		if err != nil {
-			return call.Plan{}, err
-		}
-		return PlanUndo(c, ch)
+// PlanLater plans to take a change back as it is by then.
+func PlanLater(c *call.Call, id string) (p call.Plan, err error) {
+	c.Attack = nil
+	ch, err := standing(c, id)
+	if err != nil {
+		return p, err
 	}
+	return PlanUndo(c, ch)
 }
 
 // chosen are the changes that the line means, the newest first, never none.

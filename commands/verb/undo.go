@@ -54,10 +54,7 @@ func undoNeeds(c *call.Call) call.Needs {
 	if change.UndoesMany(c) {
 		return call.Needs{Efficacy: true}
 	}
-	ch, err := change.ByLine(c)
-	if err != nil {
-		return call.Needs{}
-	}
+	ch, _ := change.ByLine(c)
 	n := change.UndoNeeds(ch)
 	n.Triage = ch.AttackID
 	return n

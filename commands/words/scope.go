@@ -64,20 +64,16 @@ func pathsName(p apiclient.Path) string {
 	if p.Begins() && len(p.Dirs) == 0 {
 		return "every path"
 	}
-	name, ext := text.Field(p.Name), text.Field("."+p.Ext)
-	what := "every path"
+	what := fmt.Sprintf("every path named %q", text.Field(p.Name+p.Ext))
 	switch {
-	case p.AnyName && p.HasExt:
-		what = "every " + ext + " path"
-	case p.AnyName && !p.AnyExt:
+	case p.Name+p.Ext == "*.*":
+		what = "every path"
+	case p.Name+p.Ext == "*":
 		what = "every path without an extension"
-	case p.AnyName:
-	case p.AnyExt:
-		what = fmt.Sprintf("every path named %q, with any extension or none,", name)
-	case p.HasExt:
-		what = fmt.Sprintf("every path named %q", name+ext)
-	default:
-		what = fmt.Sprintf("every path named %q", name)
+	case p.Name == "*":
+		what = "every " + text.Field(p.Ext) + " path"
+	case p.Ext == ".*":
+		what = fmt.Sprintf("every path named %q, with any extension or none,", text.Field(p.Name))
 	}
 	if !p.Deep {
 		what += " one level"
