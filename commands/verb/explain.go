@@ -2,6 +2,7 @@ package verb
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -200,22 +201,16 @@ func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
 
 // valueOf is what an attack has where a route has the key.
 func valueOf(a *config.Account, key string, attack apiclient.Attack) text.Text {
-	switch key {
-	case "kind":
-		if attack.Incident() {
-			return text.New("incident")
-		}
-		return text.New("attack")
-	case "type":
-		return text.Newf("`%v`", text.Field(cmp.Or(attack.Type, "unknown")))
-	case "application":
-		return text.New(a.AppName(attack.App))
-	case "host":
-		return text.Newf("`%v`", text.Sanitize(cmp.Or(attack.Domain, "unknown"), text.MaxHost))
-	case "status":
-		return text.New(string(attack.Status()))
-	case "severity":
-		return text.New(string(record.SeverityOf(attack)))
+	is, ok := map[string]any{
+		"kind":        strings.ToLower(words.KindName(attack)),
+		"type":        text.Code(text.Field(cmp.Or(attack.Type, "unknown"))),
+		"application": a.AppName(attack.App),
+		"host":        text.Code(text.Sanitize(cmp.Or(attack.Domain, "unknown"), text.MaxHost)),
+		"status":      attack.Status(),
+		"severity":    record.SeverityOf(attack),
+	}[key]
+	if !ok {
+		is = attack.Hits
 	}
-	return text.New(attack.Hits)
+	return text.New(is)
 }

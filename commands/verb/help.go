@@ -66,7 +66,7 @@ func commandHelp(c *call.Command) text.Lines {
 		lines.Addf("• `%v`: %v", arg.Name, arg.Help)
 	}
 	for _, flag := range c.Flags {
-		if means := flagHelp()[flag]; means != "" {
+		if means := flagHelp[flag]; means != "" {
 			lines.Addf("• `--%v`: %v", flag, means)
 		}
 	}
@@ -91,11 +91,9 @@ func roles(c *call.Command) string {
 }
 
 // flagHelp says what flags mean that don't explain themselves.
-func flagHelp() map[string]string {
-	return map[string]string{
-		call.FlagShared: "you know that the source is likely a CDN, a proxy or an office, and aren't asked about that",
-		call.FlagLocked: "you know that the service said lately that its rules are locked, and aren't asked about that",
-	}
+var flagHelp = map[string]string{
+	call.FlagShared: "you know that the source is likely a CDN, a proxy or an office, and aren't asked about that",
+	call.FlagLocked: "you know that the service said lately that its rules are locked, and aren't asked about that",
 }
 
 func readHelp(c *call.Call) (call.Result, error) {

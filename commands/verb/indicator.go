@@ -91,14 +91,14 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 // do. Where wafbot can't know, another person must agree: every browser sends Accept or Cookie, too.
 func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.Warning, notes text.Lines) {
 	if mark == change.MarkPatch {
-		ws = append(ws, refusal.Warning{Text: text.New("it blocks what matches in every mode but off")})
+		ws = append(ws, refusal.Warn("it blocks what matches in every mode but off"))
 	} else {
 		notes.Add("What matches is blocked only where the mode blocks")
 	}
 	match := tryRegex(regex)
 	if match == nil {
-		const untried = "wafbot can't try it on usual browsers and search engines: only the service understands it"
-		ws = append(ws, refusal.Warning{Text: text.New(untried)})
+		ws = append(ws, refusal.Warn("wafbot can't try it on usual browsers and search engines: only the service "+
+			"understands it"))
 		approval.Need(c, config.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
 		return ws, notes
 	}

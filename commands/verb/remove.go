@@ -40,7 +40,7 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		switch {
 		case notNumber == nil && e.ID == id, covers && len(has) == 1 && t.Covers(has[0]):
 			matches = append(matches, e)
-		case covers && e.Kind != apiclient.KindRange && ours(c, e):
+		case covers && e.Kind != apiclient.KindRange && maker(c.Changes, e) >= 0:
 			matches = append(matches, e)
 		case covers && wider == nil:
 			wider = text.Newf(" itself, but `%v` on the %v covers it: entry `%v`",
@@ -95,9 +95,6 @@ func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
 	p.Does = fmt.Sprintf("Take %s off the %s", t, words.ListName(e.List))
 	p.Steps = []record.Step{{Kind: record.AddEntry, Entry: &rest, Force: true, Before: []apiclient.IPRule{before}}, {Kind: record.DeleteEntry, Entry: &taken}}
 }
-
-// ours reports whether a change that is stored made an entry.
-func ours(c *call.Call, e apiclient.IPRule) bool { return maker(c.Changes, e) >= 0 }
 
 // maker is the index of the change that made an entry; -1: none is stored. What an undo put back, or
 // what is left of an entry after a source was removed, keeps its maker.

@@ -1,7 +1,6 @@
 package verb
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -72,20 +71,20 @@ func planUndo(c *call.Call) ([]call.Plan, error) {
 	if len(p.Steps) == 0 || c.Actor.Via == record.ViaClock {
 		return []call.Plan{p}, err
 	}
-	if live, unknown := isLive(c, ch.AttackID); !live && unknown == nil {
+	if isOver(c, ch.AttackID) {
 		p.Notes = append(p.Notes, offerProtect(c, ch)...)
 	}
 	return []call.Plan{p}, err
 }
 
-// isLive reports whether an attack goes on and nobody found it to be a false positive: its source isn't one to protect.
-func isLive(c *call.Call, attack string) (bool, error) {
+// isOver reports whether an attack is known to be over, or somebody found it to be a false positive: the source of one
+// that goes on isn't one to protect.
+func isOver(c *call.Call, attack string) bool {
 	if attack == "" {
-		return false, nil
+		return true
 	}
 	known, err := c.Facts.Known.Get()
 	said, noTriage := c.Facts.Triage.Get()
-	a := known.Value
-	mistaken := a.FalsePositive() || said.Found("false_positive")
-	return known.Ok && c.Ongoing(a) && !mistaken, errors.Join(err, noTriage)
+	over := !known.Ok || !c.Ongoing(known.Value) || known.Value.FalsePositive() || said.Found("false_positive")
+	return over && err == nil && noTriage == nil
 }
