@@ -86,7 +86,7 @@ func (in *ingress) take(ctx context.Context, req request, text string) {
 	}
 	switch {
 	case err != nil:
-		in.misread(req, err)
+		in.read(req, err)
 	case req.Trigger != "" && req.View == "" && in.Verbs.Missing(line, req.Attack):
 		in.openForm(req, text)
 	case in.Verbs.Changes(line):
@@ -94,7 +94,7 @@ func (in *ingress) take(ctx context.Context, req request, text string) {
 			in.answerLater(req, *failed)
 		}
 	default:
-		in.read(req)
+		in.read(req, nil)
 	}
 }
 

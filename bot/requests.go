@@ -87,11 +87,13 @@ const (
 	maxWaiting = 1024
 )
 
-// requests takes what deliveries ask for. A read runs in the background after it was acknowledged. A change is stored
-// before it is acknowledged, so that no acknowledged click is lost; any replica carries it out.
+// requests takes what deliveries ask for, and answers it. A read runs in the background after it was acknowledged. A
+// change is stored before it is acknowledged, so that no acknowledged click is lost; any replica carries it out.
 type requests struct {
-	*answers
-	open     chan struct{}
+	*Config
+	log      *sampledLog
+	draws    chan struct{} // a place for each Home tab that is being drawn
+	open     chan struct{} // one for each read that runs
 	waiting  atomic.Int64
 	notified sync.Map // who was notified in the last minute that a request was dropped
 	wg       sync.WaitGroup
@@ -118,7 +120,7 @@ func (r *requests) refuses(ctx context.Context, req request) bool {
 func (r *requests) store(ctx context.Context, req request) (failed *card.Message) {
 	ctx = req.within(ctx)
 	if len(req.Line.String()) > maxLogged && r.refuses(ctx, req) {
-		r.read(req)
+		r.read(req, nil)
 		return nil
 	}
 	waiting, err := r.accept(ctx, req)
@@ -180,30 +182,22 @@ type reply struct {
 	msg card.Message
 }
 
-// read carries out a line that changes nothing.
-func (r *requests) read(req request) {
+// read carries out a line that changes nothing; why it can't be read, if it can't. What is no line is answered with
+// that, if the person may read how lines are written; else help is refused, and recorded. Anybody could have all
+// answered that is no line.
+func (r *requests) read(req request, why error) {
 	r.once(req, func(ctx context.Context) *reply {
-		res, err := r.Runner.Do(ctx, req.Invocation)
-		if errors.Is(err, refusal.ErrUnknown) {
-			err = r.noLine(ctx, req, err)
+		res, err := call.Result{}, why
+		if why == nil {
+			res, err = r.Runner.Do(ctx, req.Invocation)
+		}
+		if why != nil || errors.Is(err, refusal.ErrUnknown) {
+			help := req.Invocation
+			help.Line = record.Line{Name: "help"}
+			err = cmp.Or(r.Runner.May(ctx, help), err)
 		}
 		return r.replyTo(req, res, err)
 	})
-}
-
-// misread answers a line that can't be read.
-func (r *requests) misread(req request, why error) {
-	r.once(req, func(ctx context.Context) *reply {
-		return r.replyTo(req, call.Result{}, r.noLine(ctx, req, why))
-	})
-}
-
-// noLine is what a person is told of what is no line: why, if the person may read how lines are written; else help is
-// refused, and recorded. Anybody could have all answered that is no line.
-func (r *requests) noLine(ctx context.Context, req request, why error) error {
-	help := req.Invocation
-	help.Line = record.Line{Name: "help"}
-	return cmp.Or(r.Runner.May(ctx, help), why)
 }
 
 // replyTo is what is answered to a line that changes nothing; nil: nothing is.
@@ -260,9 +254,14 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		case made.to.Home && made.to.View == "":
 			r.answerHome(made)
 		default:
-			r.answer(ctx, ctx, made.to, made.msg)
+			r.deliver(ctx, made)
 		}
 	})
+}
+
+// deliver answers a request.
+func (r *requests) deliver(ctx context.Context, made *reply) {
+	delay.Run(r.Log, "an answer", func() { r.answer(ctx, ctx, made.to, made.msg) })
 }
 
 // Who is notified that a request was dropped: a person once in a minute.
@@ -314,7 +313,7 @@ func (r *requests) answerHome(made *reply) {
 		r.homes[user] = nil
 		r.mu.Unlock()
 		ctx, cancel := context.WithTimeout(made.to.within(context.Background()), readTimeout)
-		r.answer(ctx, ctx, made.to, made.msg)
+		r.deliver(ctx, made)
 		cancel()
 		r.mu.Lock()
 	}

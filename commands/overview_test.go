@@ -3,7 +3,6 @@ package commands_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -299,9 +298,7 @@ func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
 		w.writes(bob, "ack attack="+id)
 	}
 	last := w.overview(ann).Ongoing[1].ID
-	for i := range 100 {
-		w.writes(bob, fmt.Sprintf("note attack=%s %d", last, i))
-	}
+	w.notes(last, 100)
 	w.refuses(ann, "handover --all to=@me legal knows", refusal.ErrGuarded, "100 notes already")
 	for _, id := range []string{one, two} {
 		require.Equal(t, bob.ID, w.said(id).Owner.ID)
@@ -469,13 +466,11 @@ func TestWhatWasWrittenForPrograms(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	for _, line := range []string{"ack", "ack", "handover to=@me", "note same botnet", "verdict real", "unack", "unack"} {
-		res, err := w.try(ann, line+" attack="+id)
-		require.NoError(t, err)
+		res := w.reads(ann, line+" attack="+id)
 		require.Equal(t, w.said(id), res.Data, line)
 	}
 	for _, line := range []string{"mute type=sqli", "mute type=sqli", "unmute type=sqli"} {
-		res, err := w.try(ann, line)
-		require.NoError(t, err)
+		res := w.reads(ann, line)
 		require.Equal(t, "sqli", res.Data.(record.Mute).Type, line)
 	}
 }

@@ -52,7 +52,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	m, muteLine := muteOf(c, k.Attack)
 	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m},
 		Lines: append(text.Lines{words.Attack(a, k.Attack, c.Now)}, old...)}
-	res.Lines = append(res.Lines, destination(k.Attack, r))
+	res.Lines.Add(destination(k.Attack, r))
 	for i, t := range r.Tried {
 		line := text.Newf("• route %v takes %v: ", i+1, t.Match)
 		if t.Not == "" {
@@ -60,17 +60,17 @@ func readExplain(c *call.Call) (call.Result, error) {
 		} else {
 			line.Addf("no, %v is %v", t.Not, valueOf(a, t.Not, k.Attack))
 		}
-		res.Lines = append(res.Lines, line)
+		res.Lines.Add(line)
 	}
 	if away != nil {
 		return res.And(text.New("Whether it has a card, or is muted, is unknown: ", refusal.Store(away))), nil
 	}
 	grouped, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
 	if grouped != nil {
-		res.Lines = append(res.Lines, grouped)
+		res.Lines.Add(grouped)
 	}
 	if grouped == nil || r.Card != "" {
-		res.Lines = append(res.Lines, cardLine(k.Attack, r))
+		res.Lines.Add(cardLine(k.Attack, r))
 	}
 	res.Lines = append(append(res.Lines, mentionLines(r)...), pagerLines(r)...)
 	if !c.Ongoing(k.Attack) {
@@ -154,7 +154,7 @@ func mentionLines(r call.Routing) (lines text.Lines) {
 		if !r.MentionedAt.IsZero() {
 			line.Add("; last ", r.MentionedAt)
 		}
-		lines = append(lines, line)
+		lines.Add(line)
 	}
 	if r.Quiet != "" {
 		line := text.Newf("Quiet hours are %v (%v): ", r.Quiet, r.Zone)
@@ -169,7 +169,7 @@ func mentionLines(r call.Routing) (lines text.Lines) {
 				line.Add(" since it got worse")
 			}
 		}
-		lines = append(lines, line)
+		lines.Add(line)
 	}
 	return lines
 }

@@ -90,8 +90,8 @@ func handedTo(c *call.Call) record.Actor {
 }
 
 // assignee is the user to whom a line hands an attack over: a full member who may act.
-func assignee(c *call.Call) (record.Actor, error) {
-	to := handedTo(c)
+func assignee(c *call.Call) (to record.Actor, err error) {
+	to = handedTo(c)
 	if to.Is(c.Actor) {
 		return c.Actor, nil
 	}
@@ -104,15 +104,15 @@ func assignee(c *call.Call) (record.Actor, error) {
 	needs := text.Newf(". Who is on an attack needs the role *%v*", record.Responder.String())
 	switch {
 	case s.Unsure:
-		return record.Actor{}, refusal.Guarded("Slack doesn't say just now who %v is. Try again in a moment",
+		return to, refusal.Guarded("Slack doesn't say just now who %v is. Try again in a moment",
 			text.User(to.ID))
 	case s.Role < record.Responder && s.Could >= record.Responder:
-		return record.Actor{}, refusal.Guarded("Slack doesn't say just now whether %v is in a user group that has a "+
+		return to, refusal.Guarded("Slack doesn't say just now whether %v is in a user group that has a "+
 			"role. Try again in a moment", user)
 	case s.Role == record.NoRole:
-		return record.Actor{}, refusal.Guarded("%v has no role here, or is no full member of the workspace%v", user, needs)
+		return to, refusal.Guarded("%v has no role here, or is no full member of the workspace%v", user, needs)
 	case s.Role < record.Responder:
-		return record.Actor{}, refusal.Guarded("%v has the role %v%v%v", user, s.Role.String(), approval.ByGroup(s.Group),
+		return to, refusal.Guarded("%v has the role %v%v%v", user, s.Role.String(), approval.ByGroup(s.Group),
 			needs)
 	}
 	return to, nil

@@ -40,7 +40,7 @@ func helpScreen() text.Lines {
 	}
 	for _, g := range groups() {
 		name := func(c *call.Command) text.Text { return text.Newf("`%v`", c.Name) }
-		lines = append(lines, text.Lead(g.title, ": ", text.Enumerate(g.verbs, len(g.verbs), name)))
+		lines.Add(text.Lead(g.title, ": ", text.Enumerate(g.verbs, len(g.verbs), name)))
 	}
 	return append(lines, text.Newf("`help deny` explains one of them, `help all` has a line for each"),
 		text.Newf("Durations: `30m 12h 7d 2w`. An id may be cut to %v characters that are unique", record.MinPrefix))

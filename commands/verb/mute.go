@@ -96,32 +96,31 @@ func muteNamed(c *call.Call) (all []record.Mute, i int, err error) {
 }
 
 // muteTyped is what a line mutes, by the one who asks. An attack that is only implied gives way to what was typed.
-func muteTyped(c *call.Call) (record.Mute, error) {
+func muteTyped(c *call.Call) (m record.Mute, err error) {
 	keys := c.Line.Keys
 	if c.Implied && mutesMany(c.Line) {
 		c.DropAttack()
 		keys = c.Line.Keys
 	}
-	m := record.Mute{Account: c.Account.Name, Attack: keys["attack"], Type: keys["type"], By: c.Actor}
+	m = record.Mute{Account: c.Account.Name, Attack: keys["attack"], Type: keys["type"], By: c.Actor}
 	if keys["source"] != "" {
 		t, err := grammar.ParseRange(keys["source"])
 		if err != nil {
-			return record.Mute{}, err
+			return m, err
 		}
 		m.Source = t.Prefix
 	}
 	named := slices.DeleteFunc([]string{keys["attack"], keys["source"], keys["type"]},
 		func(what string) bool { return what == "" })
 	if len(named) != 1 {
-		return record.Mute{}, c.Cmd.Misuse("Missing: one of `attack=`, `source=` and `type=`, and only one")
+		return m, c.Cmd.Misuse("Missing: one of `attack=`, `source=` and `type=`, and only one")
 	}
 	if keys["app"] != "" {
 		if m.Attack != "" {
-			return record.Mute{}, c.Cmd.Misuse("`app=` goes with `source=` or `type=`")
+			return m, c.Cmd.Misuse("`app=` goes with `source=` or `type=`")
 		}
-		var err error
 		if m.App, err = strconv.Atoi(keys["app"]); err != nil {
-			return record.Mute{}, fmt.Errorf("read application %q: %w", keys["app"], err)
+			return m, fmt.Errorf("read application %q: %w", keys["app"], err)
 		}
 	}
 	m.ID = record.MuteID(m.Account, words.MuteScope(m))

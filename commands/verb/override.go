@@ -45,6 +45,6 @@ func overrideForm(c *call.Call, f *call.Form) {
 		text.Newf("Without approval it holds for %v at most. It is recorded as an override, and posted to the channel",
 			text.Duration(policy.LongestOverride)))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayOverride(c, q), &refusal) {
-		f.Intro = append(f.Intro, text.Newf("*Not by you, or not now*: %v", refusal.Text))
+		f.Intro.Add(text.Newf("*Not by you, or not now*: %v", refusal.Text))
 	}
 }
