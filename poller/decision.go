@@ -121,7 +121,7 @@ func (d *decision) emit(last, s record.AttackState, kind record.EventKind, route
 	}
 	d.Events = append(d.Events, record.Event{
 		ID: delivery, Account: d.cfg.Account.Name, Kind: kind, Subject: id, Channel: s.Channel, At: d.at,
-		Revision: s.Revision, Detail: record.AttackFacts{Mention: s.Mention, Suppressed: suppressed},
+		Order: s.Revision, Detail: record.AttackFacts{Mention: s.Mention, Suppressed: suppressed},
 	})
 }
 

@@ -239,7 +239,7 @@ func (n *Notifier) loadAttack(ctx context.Context, f *facts) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.Revision > 0 && !f.known() && f.now.Sub(f.At) < unknownFor {
+	if f.Order > 0 && !f.known() && f.now.Sub(f.At) < unknownFor {
 		return &laterError{due: time.Now().Add(unknownAgain), cause: errUnknown}
 	}
 	channel := cmp.Or(f.Card.Channel, f.State.Channel)
