@@ -24,9 +24,7 @@ func (w *world) allows(subnet string) {
 func (w *world) asks(user, line string, parts ...string) {
 	w.t.Helper()
 	w.until(user+" reads: "+strings.Join(parts, ", "), func() bool {
-		before := len(w.ephemerals(user))
-		w.types(user, line)
-		w.until("answer to "+line, func() bool { return len(w.ephemerals(user)) > before })
+		w.answer(user, line)
 		answered := len(w.ephemerals(user, parts...)) > 0
 		if !answered {
 			w.polls(1)

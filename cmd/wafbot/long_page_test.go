@@ -314,9 +314,7 @@ func TestARealAlertmanager(t *testing.T) {
 			EndsAt              time.Time
 		}
 		active := func() (all []alert) {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/api/v2/alerts", http.NoBody)
-			require.NoError(t, err)
-			_, body := w.do(req)
+			_, body := fetch(t, address+"/api/v2/alerts")
 			require.NoError(t, json.Unmarshal([]byte(body), &all))
 			return all
 		}

@@ -50,15 +50,13 @@ func (r *restarts) due(ctx context.Context, a *app) bool {
 	if r == nil {
 		return false
 	}
-	look := time.NewTicker(watchEvery)
-	defer look.Stop()
-	for {
+	for look := time.Tick(watchEvery); ; {
 		why := "SIGHUP"
 		select {
 		case <-ctx.Done():
 			return false
 		case <-r.hangup:
-		case <-look.C:
+		case <-look:
 			files := mounted(a.cfg)
 			if files == r.files {
 				continue
@@ -177,7 +175,7 @@ func (r *restarts) over(ctx context.Context, a *app) {
 	if r == nil || r.handed == nil {
 		return
 	}
-	for a.cfg.Slack.AppToken != "" && !a.server.Linked() {
+	for a.cfg.Slack.AppToken != "" && a.server.Socket.State().Open == 0 {
 		_ = a.Replicas.KeepRestart(ctx, r.handed.lock) // else the next time
 		if delay.Sleep(ctx, linkedEvery) != nil {
 			return

@@ -175,7 +175,16 @@ func (w *world) ephemeral(user string, parts ...string) workspace.Message {
 	return w.ephemerals(user, parts...)[0]
 }
 
-// card is an attack's message, which changes.
+// answer has a user type a line in #waf, and returns what that user alone is told next.
+func (w *world) answer(user, line string) string {
+	w.t.Helper()
+	before := len(w.ephemerals(user))
+	w.types(user, line)
+	w.until("answer to "+line, func() bool { return len(w.ephemerals(user)) > before })
+	return plain(w.ephemerals(user)[before])
+}
+
+// shownCard is an attack's message, which changes.
 type shownCard struct {
 	w       *world
 	channel string

@@ -285,9 +285,18 @@ var documented = sync.OnceValue(func() map[string]*jsonschema.Schema {
 // get asks the bot's own pages, as probes do.
 func (w *world) get(path string) (status int, body string) {
 	w.t.Helper()
-	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.address+path, http.NoBody)
-	require.NoError(w.t, err)
-	return w.do(req)
+	return fetch(w.t, w.address+path)
+}
+
+// fetch gets a page.
+func fetch(t testing.TB, address string) (status int, body string) {
+	t.Helper()
+	res, err := http.Get(address)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res.StatusCode, string(text)
 }
 
 func (w *world) do(req *http.Request) (status int, body string) {
