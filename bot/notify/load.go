@@ -73,11 +73,8 @@ type messages interface {
 	SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error
 }
 
-// loader reads what events and cards are drawn from.
-type loader struct{ cfg *Config }
-
 // facts are those that are known without reading.
-func (n loader) facts(a Account, attack string) facts {
+func (n *Notifier) facts(a Account, attack string) facts {
 	f := facts{account: a, runbooks: n.cfg.Runbooks, now: n.cfg.Clocks.ServiceNow(a.Name), attack: attack}
 	if a.Settings != nil {
 		f.settings = a.Settings()
@@ -184,7 +181,7 @@ func (f *facts) loadKept(ctx context.Context, k kept) (err error) {
 	return err
 }
 
-func (n loader) loadPlace(ctx context.Context, f *facts) (err error) {
+func (n *Notifier) loadPlace(ctx context.Context, f *facts) (err error) {
 	f.Card.Channel, f.Card.TS, err = n.cfg.Store.Cards.Card(ctx, f.account.Name, f.attack)
 	return err
 }
@@ -250,7 +247,7 @@ func (n *Notifier) loadAttack(ctx context.Context, f *facts) (err error) {
 }
 
 // roles shows users and user groups by name, which mentions no one; by id alone those that Slack doesn't name.
-func (n loader) roles(ctx context.Context, a Account) text.Text {
+func (n *Notifier) roles(ctx context.Context, a Account) text.Text {
 	var groups map[string]slackconn.Group
 	return card.Roles(a.Policy, func(id string) text.Text {
 		if card.IsID(id, "S") {
@@ -270,7 +267,7 @@ func (n loader) roles(ctx context.Context, a Account) text.Text {
 }
 
 // successor is the line that leads from a former card of an attack to its card; empty if it has none elsewhere.
-func (n loader) successor(ctx context.Context, a Account, attack string, former record.Place) (line text.Text,
+func (n *Notifier) successor(ctx context.Context, a Account, attack string, former record.Place) (line text.Text,
 	err error) {
 	f := facts{account: a, attack: attack}
 	if err := n.loadPlace(ctx, &f); err != nil || f.Card.TS == "" || f.Card.Message() == former.Message() {
@@ -289,7 +286,7 @@ func (n loader) successor(ctx context.Context, a Account, attack string, former 
 
 // lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the
 // attack isn't.
-func (n loader) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event,
+func (n *Notifier) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event,
 	known bool, err error) {
 	state, known, err := n.cfg.Store.Attacks.AttackState(ctx, account, attack)
 	return record.NewCardLost(account, state, at, stands, n.cfg.Clocks.ServiceNow(account)), known, err
