@@ -75,7 +75,7 @@ func savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.Perm
 		}
 		t.Revision++
 		event := c.ofRequest(permissionEvent(t, c.Account.Channel))[0]
-		if err := c.draft.SavePermissionLoss(ctx, t, event); err != nil {
+		if _, err := c.draft.Save(ctx, record.Saves{Loss: &t, Events: []record.Event{event}}); err != nil {
 			return err
 		}
 		c.basis.Loss = t
@@ -118,6 +118,8 @@ func noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error)
 	case fault != nil || !change.OfRules(ch.Steps) || c.Context.RulesLockedAt.IsZero():
 		return
 	}
-	c.store(ctx, "write down whether rules are locked", "",
-		func(ctx context.Context) error { return c.draft.SaveLocked(ctx, at) })
+	c.store(ctx, "write down whether rules are locked", "", func(ctx context.Context) error {
+		_, err := c.draft.Save(ctx, record.Saves{Locked: &at})
+		return err
+	})
 }

@@ -103,7 +103,7 @@ func saveRequest(ctx context.Context, c *job, entry *record.AuditEntry, q *recor
 	q.Revision++
 	q.CheckAt = approval.DueAt(*q)
 	event := c.ofRequest(approvalEvent(*q, c.Account.Channel))[0]
-	n, err := c.draft.SaveRequest(ctx, entry, *q, event)
+	n, err := c.draft.Save(ctx, record.Saves{Request: q, Events: []record.Event{event}, Entry: entry})
 	if err != nil {
 		q.Revision--
 		return err

@@ -100,7 +100,7 @@ func write(ctx context.Context, c *job) (res call.Result, err error) {
 }
 
 // protects are the ranges that a command begins to protect, as targets: it must say whether they are denied.
-func protects(c *job, s call.Saves) (targets []record.Target) {
+func protects(c *job, s record.Saves) (targets []record.Target) {
 	if s.Protected == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ func protects(c *job, s call.Saves) (targets []record.Target) {
 	for _, p := range c.Context.Protected {
 		known[p.Range] = true
 	}
-	for _, p := range s.Protected.All {
+	for _, p := range *s.Protected {
 		if !known[p.Range] {
 			targets = append(targets, record.RangeTarget(p.Range))
 		}
@@ -126,29 +126,14 @@ func notInHand(c *job, targets []record.Target) error {
 	return nil
 }
 
-// saveWrites stores what a command writes, one after another. The first error ends it.
-func saveWrites(ctx context.Context, c *job, s call.Saves) error {
+// saveWrites stores what a command writes.
+func saveWrites(ctx context.Context, c *job, s record.Saves) error {
 	s.Events = c.ofRequest(s.Events...)
-	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
-		if err := c.draft.SaveTriage(ctx, s.Triage, s.Events...); err != nil {
-			return err
-		}
+	if _, err := c.draft.Save(ctx, s); err != nil {
+		return err
+	}
+	if len(s.Triage) > 0 {
 		c.Notifier.Redraw(c.Account.Name)
-	}
-	if s.Mutes != nil {
-		if err := c.draft.SaveMutes(ctx, s.Mutes.All, s.Mutes.Stale...); err != nil {
-			return err
-		}
-	}
-	if s.Protected != nil {
-		if err := c.draft.SaveProtected(ctx, s.Protected.All, s.Protected.Stale...); err != nil {
-			return err
-		}
-	}
-	if s.Drill != nil {
-		if err := c.draft.SaveDrill(ctx, *s.Drill, s.Events...); err != nil {
-			return err
-		}
 	}
 	if len(s.Events) > 0 {
 		c.Notifier.Notify(c.Account.Name, s.Events)

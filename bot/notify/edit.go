@@ -64,7 +64,7 @@ func (n *Notifier) postSlot(ctx context.Context, channel string, urgent bool) (w
 	if urgent {
 		keep = 0
 	}
-	return n.cfg.Store.Pace.PostSlot(ctx, channel, perSecond, atOnce, keep)
+	return n.cfg.Store.Slack.PostSlot(ctx, channel, perSecond, atOnce, keep)
 }
 
 // editSlot takes the right to edit one message, when it is its turn among all that want to, of all accounts and
@@ -76,7 +76,7 @@ func (n *Notifier) editSlot(ctx context.Context, turn record.EditTurn) (wait tim
 	if !n.paced(slackconn.MethodUpdate) {
 		return 0, nil
 	}
-	return n.cfg.Store.Pace.EditSlot(ctx, editsPerMinute, turn)
+	return n.cfg.Store.Slack.EditSlot(ctx, editsPerMinute, turn)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for, or until stop is closed.
