@@ -37,7 +37,7 @@ func await(ctx context.Context, stop <-chan struct{}, slot func() (wait time.Dur
 // each second helps no one.
 const calm = 30 * time.Second
 
-// wire sends to Slack, within its pace.
+// wire sends to Slack, within its pace, and reads what is sent.
 type wire struct{ cfg *Config }
 
 // paced reports whether calls of a method are to be paced by now.
