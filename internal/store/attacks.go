@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -162,23 +161,18 @@ func (s *Attacks) AttackState(ctx context.Context, account, attack string) (show
 
 // StatesOf are the states of those of the attacks that are stored, by their ids.
 func (s *Attacks) StatesOf(ctx context.Context, account string, attacks []string) (map[string]record.AttackState, error) {
+	q, all := s.questions(account), make([]record.AttackState, len(attacks))
+	for i, attack := range attacks {
+		ask(q, &all[i], keyAttacks, attack)
+	}
+	err := q.send(ctx)
 	states := map[string]record.AttackState{}
-	for some := range slices.Chunk(attacks, atOnce) {
-		stored, err := s.rdb.HMGet(ctx, s.key(keyAttacks, account), some...).Result()
-		if err != nil {
-			return nil, fmt.Errorf("read attacks of %s: %w", account, err)
-		}
-		for i, one := range stored {
-			words, ok := one.(string)
-			if !ok {
-				continue // it isn't stored
-			}
-			if state, ok := decode[record.AttackState](s.client, words, s.key(keyAttacks, account), some[i]); ok {
-				states[some[i]] = state
-			}
+	for i, one := range all {
+		if one.Attack.ID != "" {
+			states[attacks[i]] = one
 		}
 	}
-	return states, nil
+	return states, err
 }
 
 // KnownAttack is the account's stored attack with that whole id; ok reports whether there is one.

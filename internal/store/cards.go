@@ -82,12 +82,10 @@ func (s *Cards) details(ctx context.Context, q *questions, attack string, known 
 	q.askContext(ctx, &d.Context)
 	q.askPoll(&d.LastGood, &d.Outage)
 	q.askChanges(ctx, &d.Changes)
-	efficacy, card := q.redis.HGetAll(ctx, s.key(keyEfficacy, q.account)), q.get(keyCards, attack)
-	if err = q.send(ctx); err != nil {
-		return d, err
-	}
+	askAll(q, &d.Efficacy, keyEfficacy)
+	card := q.get(keyCards, attack)
+	err = q.send(ctx)
 	d.Card = record.ReadPlace(card.Val())
-	d.Efficacy, err = values[record.Efficacy](s.client, efficacy)
 	return d, err
 }
 

@@ -15,14 +15,11 @@ import (
 const endedFor = 30 * 24 * time.Hour
 
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.
-func (s *Ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
-	return s.changes(ctx, account)
-}
-
-func (s *client) changes(ctx context.Context, account string) (all []record.Change, err error) {
+func (s *Ledger) Changes(ctx context.Context, account string) (all []record.Change, err error) {
 	q := s.questions(account)
 	q.askChanges(ctx, &all)
-	return all, q.send(ctx)
+	err = q.send(ctx)
+	return all, err
 }
 
 // Change is the account's change with that id; zero if it isn't stored.

@@ -59,22 +59,17 @@ func (s *Replicas) NotEnded(ctx context.Context, but []string) (left map[string]
 // Open are the changes of an account that are to be ended, or looked at, some time. It fails with ErrEmptied as
 // long as what Redis lost wasn't rebuilt.
 func (s *Replicas) Open(ctx context.Context, account string) (open []record.Change, err error) {
-	ids, err := s.rdb.ZRange(ctx, s.key(keyDue, account), 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read what is due: %w", err)
-	}
-	all, err := s.changes(ctx, account)
-	if err != nil {
+	q := s.questions(account)
+	ids := q.redis.ZRange(ctx, s.key(keyDue, account), 0, -1)
+	q.askChanges(ctx, &open)
+	epoch := q.get(keyEpoch) // after what is due: that of an emptied Redis doesn't count
+	if err := q.send(ctx); err != nil {
 		return nil, err
 	}
-	// After what is due: that of an emptied Redis doesn't count.
-	switch begun, err := s.rdb.Exists(ctx, s.key(keyEpoch, account)).Result(); {
-	case err != nil:
-		return nil, fmt.Errorf("read the epoch: %w", err)
-	case begun == 0:
+	if epoch.Val() == "" {
 		return nil, fmt.Errorf("read what is due: %w", ErrEmptied)
 	}
-	return slices.DeleteFunc(all, func(c record.Change) bool { return !slices.Contains(ids, c.ID) }), nil
+	return slices.DeleteFunc(open, func(c record.Change) bool { return !slices.Contains(ids.Val(), c.ID) }), nil
 }
 
 // restartWithin is how long a replica may take to restart before the next one may.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,10 +99,9 @@ func newest[T any](
 		return nil, nil, err
 	}
 	var old []string
-	made := map[string]time.Time{}
 	for field, text := range answer.Val() {
 		v, ok := all[field]
-		id, at, ended := of(&v)
+		id, _, ended := of(&v)
 		switch {
 		case !ok:
 			unread = append(unread, field)
@@ -113,7 +111,7 @@ func newest[T any](
 		case ended:
 			old = append(old, id)
 		default:
-			made[id] = at
+			sorted = append(sorted, v)
 		}
 	}
 	if len(old) > 0 {
@@ -124,10 +122,11 @@ func newest[T any](
 			return nil
 		})
 	}
-	byAge := func(a, b string) int { return cmp.Or(made[b].Compare(made[a]), cmp.Compare(a, b)) }
-	for _, id := range slices.SortedFunc(maps.Keys(made), byAge) {
-		sorted = append(sorted, all[id])
-	}
+	slices.SortFunc(sorted, func(a, b T) int {
+		one, at, _ := of(&a)
+		other, before, _ := of(&b)
+		return cmp.Or(before.Compare(at), cmp.Compare(one, other))
+	})
 	return sorted, unread, wrap(err, "delete what is old in %s", hashes)
 }
 
@@ -154,6 +153,15 @@ func ask[T any](q *questions, into *T, pattern string, field ...string) {
 	answer := q.get(pattern, field...)
 	q.read = append(q.read, func() (err error) {
 		*into, err = value[T](q.client, answer)
+		return err
+	})
+}
+
+// askAll asks for what a hash holds as JSON, by field. send reads the answer.
+func askAll[T any](q *questions, into *map[string]T, pattern string) {
+	answer := q.redis.HGetAll(context.Background(), q.key(pattern, q.account))
+	q.read = append(q.read, func() (err error) {
+		*into, err = values[T](q.client, answer)
 		return err
 	})
 }

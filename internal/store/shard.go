@@ -75,9 +75,12 @@ func (s *client) holdShards(ctx context.Context) {
 }
 
 // holdNow makes holdShards hold the shards at once.
-func (s *client) holdNow() {
+func (s *client) holdNow() { wake(s.hold) }
+
+// wake wakes who waits for a channel that holds one, also if it doesn't wait yet.
+func wake(who chan<- struct{}) {
 	select {
-	case s.hold <- struct{}{}:
+	case who <- struct{}{}:
 	default:
 	}
 }
@@ -151,10 +154,7 @@ func (in *shard) offer(asked time.Time, answer *redis.Cmd) (n int, err error) {
 		}
 	}
 	if len(pieces) > 0 {
-		select {
-		case in.wake <- struct{}{}:
-		default:
-		}
+		wake(in.wake)
 	}
 	return n, err
 }

@@ -206,10 +206,7 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 			cutShort()
 			stop()
 			close(t.ended)
-			select {
-			case sh.wake <- struct{}{}:
-			default:
-			}
+			wake(sh.wake)
 		}()
 		delay.Run(slog.Default(), "an account's work", func() { sh.own(held, begin, account, t.pending) })
 	}()

@@ -2,13 +2,9 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -34,31 +30,39 @@ type AccountWaiting struct {
 
 // Waiting reads what waits, also in these accounts, in one round trip to each server of Redis.
 func (s *Store) Waiting(ctx context.Context, accounts []string) (all Waiting, err error) {
-	pipe := s.rdb.Pipeline()
-	lengths, oldest := make([]*redis.IntCmd, len(s.shards)), make([]*redis.XMessageSliceCmd, len(s.shards))
-	for i, in := range s.shards {
-		lengths[i], oldest[i] = pipe.XLen(ctx, in.key(keyStream)), pipe.XRangeN(ctx, in.key(keyStream), "-", "+", 1)
-	}
-	lost, requests := map[string]*redis.StringCmd{}, map[string]*redis.MapStringStringCmd{}
-	for _, a := range accounts {
-		lost[a], requests[a] = pipe.Get(ctx, s.key(keyPermission, a)), pipe.HGetAll(ctx, s.key(keyApprovals, a))
-	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return all, fmt.Errorf("read what waits: %w", err)
-	}
-	for i, length := range lengths {
-		all.Requests.Waiting += int(length.Val())
-		for _, first := range oldest[i].Val() {
-			all.Requests.Oldest = record.Earlier(all.Requests.Oldest, addedAt(first.ID))
-		}
+	q := s.questions("")
+	for _, in := range s.shards {
+		length, oldest := q.redis.XLen(ctx, in.key(keyStream)), q.redis.XRangeN(ctx, in.key(keyStream), "-", "+", 1)
+		q.read = append(q.read, func() error {
+			all.Requests.Waiting += int(length.Val())
+			for _, first := range oldest.Val() {
+				all.Requests.Oldest = record.Earlier(all.Requests.Oldest, addedAt(first.ID))
+			}
+			return nil
+		})
 	}
 	all.Accounts = map[string]AccountWaiting{}
-	for _, a := range accounts {
-		if all.Accounts[a], err = s.waitingIn(lost[a], requests[a]); err != nil {
-			return all, err
-		}
+	for _, account := range accounts {
+		var loss record.PermissionLoss
+		var requests map[string]record.ApprovalRequest
+		q.account = account
+		ask(q, &loss, keyPermission)
+		askAll(q, &requests, keyApprovals)
+		q.read = append(q.read, func() error {
+			w := AccountWaiting{PermissionLost: loss.GoesOn()}
+			for _, r := range requests {
+				if r.State == record.RequestWaiting {
+					w.Approvals++
+					w.OldestApproval = record.Earlier(w.OldestApproval, r.At)
+				}
+			}
+			all.Accounts[account] = w
+			return nil
+		})
 	}
-	return all, nil
+	q.account = "all accounts"
+	err = q.send(ctx)
+	return all, err
 }
 
 // addedAt is when an entry of a stream was added, as its id says; zero if that says nothing.
@@ -69,21 +73,4 @@ func addedAt(id string) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(at).UTC()
-}
-
-// waitingIn is what waits in an account, as it was read.
-func (s *client) waitingIn(lost *redis.StringCmd, requests *redis.MapStringStringCmd) (w AccountWaiting, err error) {
-	loss, err := value[record.PermissionLoss](s, lost)
-	if err != nil {
-		return w, err
-	}
-	w.PermissionLost = loss.GoesOn()
-	all, err := values[record.ApprovalRequest](s, requests)
-	for _, q := range all {
-		if q.State == record.RequestWaiting {
-			w.Approvals++
-			w.OldestApproval = record.Earlier(w.OldestApproval, q.At)
-		}
-	}
-	return w, err
 }
