@@ -160,15 +160,14 @@ func (a *Advice) patch(s call.Situation) {
 	if ownInForce(s, func(ch record.Change) bool { return slices.ContainsFunc(ch.Steps, patches) }) {
 		return // its own line on the card says so
 	}
-	listed := func(as func(apiclient.Rule, apiclient.Rule) bool, note text.Sentence) bool {
-		i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return as(r, rule) })
-		if i >= 0 {
-			a.Notes.Addf(note, s.Rules[i].ID)
-		}
-		return i >= 0
-	}
-	if !listed(apiclient.SameRule, "No patch: rule %v patches it already") &&
-		!listed(apiclient.CoversPatch, "No patch: rule %v, which is wider, covers it already") {
+	same := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) })
+	wider := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) })
+	switch {
+	case same >= 0:
+		a.Notes.Addf("No patch: rule %v patches it already", s.Rules[same].ID)
+	case wider >= 0:
+		a.Notes.Addf("No patch: rule %v, which is wider, covers it already", s.Rules[wider].ID)
+	default:
 		a.offer(s, patchButton(s, spec))
 	}
 }

@@ -65,14 +65,12 @@ func deniedSources(s call.Situation) (lines text.Lines, open []call.Suggestion) 
 			continue
 		}
 		seen = append(seen, e.ID)
-		off := s.Policy.ChangesNow() == config.ChangesOff
-		how := text.Sentence("*%v IS DENIED*%v: customers may be shut out. An admin takes it off: `remove %v list=black`")
-		if off {
-			how = "*%v IS DENIED*%v: customers may be shut out. Take `%v` off the denylist in the service's console"
-		}
-		if lines.Addf(how, text.Sanitize(own.Name, text.MaxField/2), where, words.Sources(*e)); off {
+		line := text.Newf("*%v IS DENIED*%v: customers may be shut out", text.Sanitize(own.Name, text.MaxField/2), where)
+		if s.Policy.ChangesNow() == config.ChangesOff {
+			lines.Addf("%v. Take `%v` off the denylist in the service's console", line, words.Sources(*e))
 			continue
 		}
+		lines.Addf("%v. An admin takes it off: `remove %v list=black`", line, words.Sources(*e))
 		open = append(open, call.Suggestion{
 			Label: "End deny of " + text.Sanitize(own.Name, 12), Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
 			Line: lineFor(s, "remove", fmt.Sprint(e.ID)),

@@ -17,7 +17,7 @@ func TestSentencesAreWhole(t *testing.T) {
 	t.Parallel()
 	read := 0
 	eachFile(t, []string{"bot", "cmd", "commands", "internal", "poller"}, func(name string, file *ast.File) {
-		said := []string{"Newf", "Addf", "Misuse"}
+		said := []string{"Newf", "Addf", "itemf", "Misuse"}
 		refuses := []string{"Usage", "Guarded", "Denied", "Nothing", "Warn"}
 		if strings.HasPrefix(name, "bot/card/") {
 			said = append(said, "say", "spare")
