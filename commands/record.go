@@ -210,7 +210,7 @@ func (c *job) ofRequest(events ...record.Event) []record.Event {
 func permissionEvent(t record.PermissionLoss, channel string) record.Event {
 	return record.Event{
 		ID: fmt.Sprintf("%s-%d", t.ID(), t.Revision), Account: t.Account, Kind: record.PermissionLost, Channel: channel, At: t.Since,
-		Revision: t.Revision, Detail: record.PermissionChanged{Since: t.Since},
+		Order: t.Revision, Detail: record.PermissionChanged{Since: t.Since},
 	}
 }
 
@@ -218,6 +218,6 @@ func permissionEvent(t record.PermissionLoss, channel string) record.Event {
 func approvalEvent(q record.ApprovalRequest, channel string) record.Event {
 	return record.Event{
 		ID: fmt.Sprintf("%s-%d", q.ID, q.Revision), Account: q.Account, Kind: record.ApprovalAsked, Channel: channel, At: q.At,
-		Revision: q.Revision, Detail: record.ApprovalChanged{Request: q.ID},
+		Order: q.Revision, Detail: record.ApprovalChanged{Request: q.ID},
 	}
 }

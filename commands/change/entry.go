@@ -148,8 +148,8 @@ func WarnCannotBlock(c *call.Call, p *call.Plan, apps []int) {
 		apps = []int{int(c.Attack.App.N)}
 	}
 	if !slices.ContainsFunc(apps, func(id int) bool { return !c.Account.Applications[id].CannotBlock() }) {
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.Newf("it stops nothing %v: what can't block (`can_block: false` in the configuration) only watches",
-			call.AppsText(c.Account, apps))})
+		p.Warnings = append(p.Warnings, refusal.Warn("it stops nothing %v: what can't block (`can_block: false` in the configuration) only watches",
+			call.AppsText(c.Account, apps)))
 	}
 }
 
@@ -257,9 +257,9 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 				strings.ToLower(l.verb), words.Sources(e), e.List)
 		}
 		if efficacy.Overlaps(e, want) && call.Overlap(e.Apps, want.Apps) {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.Newf("%v is on the %v %v%v%v, which wins: there it has no effect",
+			p.Warnings = append(p.Warnings, refusal.Warn("%v is on the %v %v%v%v, which wins: there it has no effect",
 				words.Sources(e), words.ListName(e.List), call.AppsText(c.Account, e.Apps), words.Until(e.Expires),
-				words.Author(e))})
+				words.Author(e)))
 		}
 	}
 	return nil

@@ -75,8 +75,8 @@ func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (cal
 		return p, nil
 	}
 	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.Newf("rule `%v`, which is wider, covers it already: another one adds nothing while that one stands",
-			rules[i].ID)})
+		p.Warnings = append(p.Warnings, refusal.Warn("rule `%v`, which is wider, covers it already: another one adds nothing while that one stands",
+			rules[i].ID))
 	}
 	p.Warnings = append(p.Warnings, LockedWarnings(c)...)
 	p.Steps = []record.Step{{Kind: record.CreateRule, Rule: &rule}}
@@ -190,10 +190,10 @@ func ModeWarnings(name, from, to string, length time.Duration, narrower []apicli
 		if from == "" {
 			now = text.New("the mode now is inherited and not visible: perhaps less is blocked than now, ")
 		}
-		ws = append(ws, refusal.Warning{Text: text.New(now, policy.Lasting(length))})
+		ws = append(ws, refusal.Warn("%v%v", now, policy.Lasting(length)))
 	}
 	if len(narrower) > 0 {
-		ws = append(ws, refusal.Warning{Text: text.New("rules that set the mode for parts of it, and stay as they are: ", len(narrower))})
+		ws = append(ws, refusal.Warn("rules that set the mode for parts of it, and stay as they are: %v", len(narrower)))
 	}
 	return ws
 }

@@ -149,6 +149,9 @@ type Warning struct {
 	Always   bool // is asked about although all questions were answered with yes beforehand
 }
 
+// Warn is a warning that has nothing special about it.
+func Warn(s text.Sentence, values ...any) Warning { return Warning{Text: text.Newf(s, values...)} }
+
 // fromService is what a person reads of the service's errors.
 var fromService = map[apiclient.ErrorKind]string{
 	apiclient.Unauthenticated: "the service doesn't accept wafbot's token any more: who manages it must renew it",
