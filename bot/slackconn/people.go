@@ -13,7 +13,8 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// People invalidates the replicas' caches of users and user groups.
+// People invalidates the replicas' caches of users and user groups. An interface because tests need versions that can't be
+// read, and one of another replica.
 type People interface {
 	// PeopleMark is the cache version of a user, or of AllGroups.
 	PeopleMark(ctx context.Context, of string) (string, error)
