@@ -90,8 +90,8 @@ type Plan struct {
 	Until    time.Time
 	Nothing  text.Text   // why there is nothing to do
 	Role     record.Role // the least role, where that depends on what stands there
-	Warnings []refusal.Warning
-	Notes    []text.Text // what else the person should know afterwards
+	Warnings refusal.Warnings
+	Notes    text.Lines  // what else the person should know afterwards
 	Undoes   string      // the change that this one undoes
 	Extends  string      // the change whose end this one moves
 	Renews   time.Time   // to when wafbot prolongs it while its source still tries; zero: it doesn't

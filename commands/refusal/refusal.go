@@ -149,6 +149,14 @@ type Warning struct {
 	Always   bool // is asked about although all questions were answered with yes beforehand
 }
 
+// Warnings are those of one change.
+type Warnings []Warning
+
+// Addf adds a warning.
+func (w *Warnings) Addf(s text.Sentence, values ...any) {
+	*w = append(*w, Warning{Text: text.Newf(s, values...)})
+}
+
 // fromService is what a person reads of the service's errors.
 var fromService = map[apiclient.ErrorKind]string{
 	apiclient.Unauthenticated: "the service doesn't accept wafbot's token any more: who manages it must renew it",
