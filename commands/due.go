@@ -223,7 +223,7 @@ func (d *dueChecker) actByClock(ctx context.Context, ch record.Change, now time.
 	}
 	line, over := change.RenewLine(ch), !now.Before(ch.Until)
 	if over {
-		line = record.Line{Name: "undo", Words: []string{ch.ID}}
+		line = record.LineOf("", "undo", ch.ID)
 	}
 	res, err := d.byClock(ctx, d.account, line)
 	if err == nil && (over || res.Outcome == "done") {
@@ -273,7 +273,7 @@ func (d *dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 		return err
 	}
 	for _, r := range doubles {
-		line := record.Line{Name: "delete-rule", Words: []string{fmt.Sprint(r.ID)}}.With("reason",
+		line := record.LineOf("", "delete-rule", fmt.Sprint(r.ID)).With("reason",
 			"left over beside the mode that "+ch.ID+" set")
 		if _, err := d.byClock(ctx, d.account, line); err != nil && ctx.Err() == nil {
 			d.Log.Error("delete a double of a mode rule", "account", d.account, "change", ch.ID, "rule", r.ID, "err", err)

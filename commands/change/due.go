@@ -208,5 +208,6 @@ func RenewalLength(c record.Change) time.Duration {
 
 // RenewLine is the line that prolongs the change, as a person could type it.
 func RenewLine(c record.Change) record.Line {
-	return record.Line{Name: "extend", Words: []string{c.ID}}.With("for", grammar.DurationText(RenewalLength(c))).With("reason", "it is still trying").With("account", c.Account)
+	return record.LineOf(c.Account, "extend", c.ID).With("for", grammar.DurationText(RenewalLength(c))).
+		With("reason", "it is still trying")
 }

@@ -46,7 +46,7 @@ func PlanUndo(c *call.Call, ch record.Change) (p call.Plan, err error) {
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
 		return p, extendedMeanwhile(ch)
 	}
-	u := undoing{Call: c, change: ch, plan: call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Does: undoText(ch), When: ch.When, Undoes: ch.ID}}
+	u := undoing{Call: c, change: ch, plan: call.Plan{Line: record.LineOf("", "undo", ch.ID), Does: undoText(ch), When: ch.When, Undoes: ch.ID}}
 	n := UndoNeeds(ch)
 	if n.Entries != "" {
 		u.entries, err = c.Facts.Entries.Get()
@@ -88,7 +88,6 @@ func takeAttack(c *call.Call, ch record.Change) {
 		c.Attack = &record.KnownAttack{ID: ch.AttackID}
 	}
 }
-
 
 // ByLine is the change that the line means: the one that it names, or else the last of who asks.
 func ByLine(c *call.Call) (record.Change, error) {

@@ -45,7 +45,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	var plans []call.Plan
 	for _, ch := range chosen {
 		c.Line.Words = append(c.Line.Words, ch.ID)
-		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: true}
+		p := call.Plan{Line: record.LineOf("", "undo", ch.ID), Part: ch.ID, Undoes: ch.ID, Later: true}
 		if asks {
 			p.Warnings = refusal.Warnings{{Text: words.Row(ch, efficacy.Brief(now, ch)), Always: always}}
 		}
