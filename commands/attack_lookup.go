@@ -52,7 +52,7 @@ func findAttackTyped(ctx context.Context, c *job, typed string) error {
 // searchAttacks searches the store, and if it knows none the services; of is the account of the last that was found.
 // Where past is set, what the store knows of past attacks counts. Of several accounts each gets some seconds: one whose
 // service hangs must not keep people waiting for the others.
-func (l *loader) searchAttacks(ctx context.Context, accounts []*config.Account, typed string, past bool) (
+func (x *executor) searchAttacks(ctx context.Context, accounts []*config.Account, typed string, past bool) (
 	of *config.Account, found []record.KnownAttack, err error) {
 	if len(accounts) > 1 {
 		var cancel context.CancelFunc
@@ -66,9 +66,9 @@ func (l *loader) searchAttacks(ctx context.Context, accounts []*config.Account, 
 	for _, atService := range []bool{false, true} {
 		answers := sideBySide(accounts, loadsAtOnce, func(a *config.Account) (got answer) {
 			if atService {
-				got.hits, got.err = l.listedAttacks(ctx, a, typed)
+				got.hits, got.err = x.listedAttacks(ctx, a, typed)
 			} else {
-				got.hits, got.err = l.storedAttacks(ctx, a, typed, past)
+				got.hits, got.err = x.storedAttacks(ctx, a, typed, past)
 			}
 			return got
 		})
@@ -96,9 +96,9 @@ func idsMeant(a *config.Account, typed string) (ids []string) {
 // storedAttacks looks among the stored attacks; there are none while Redis can't be reached. A whole id, which is what
 // buttons hold, means nothing else and is read alone: a prefix has all of them scanned. Where past is set, it may be of
 // an attack of which only the evidence is left.
-func (l *loader) storedAttacks(ctx context.Context, a *config.Account, typed string, past bool) (
+func (x *executor) storedAttacks(ctx context.Context, a *config.Account, typed string, past bool) (
 	hits []record.KnownAttack, err error) {
-	whole, attacks := false, l.Store.Attacks
+	whole, attacks := false, x.Store.Attacks
 	for _, id := range idsMeant(a, typed) {
 		if whole || err != nil {
 			break
@@ -116,7 +116,7 @@ func (l *loader) storedAttacks(ctx context.Context, a *config.Account, typed str
 		}
 	}
 	if err != nil {
-		l.Log.WarnContext(ctx, "read known attacks", "account", a.Name, "err", err)
+		x.Log.WarnContext(ctx, "read known attacks", "account", a.Name, "err", err)
 	}
 	if len(hits) > 0 || !past {
 		return hits, nil
@@ -125,7 +125,7 @@ func (l *loader) storedAttacks(ctx context.Context, a *config.Account, typed str
 	e, ok, err := attacks.Evidence(ctx, a.Name, id)
 	switch {
 	case err != nil:
-		l.Log.WarnContext(ctx, "read evidence", "account", a.Name, "err", err)
+		x.Log.WarnContext(ctx, "read evidence", "account", a.Name, "err", err)
 		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.Newf(
 			"%v, and what is known of past attacks is in it. Try again in a moment", refusal.Store(err))}
 	case ok:
@@ -135,9 +135,9 @@ func (l *loader) storedAttacks(ctx context.Context, a *config.Account, typed str
 }
 
 // listedAttacks looks among all that the service lists.
-func (l *loader) listedAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
+func (x *executor) listedAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
 	var hits []record.KnownAttack
-	all, err := l.listAttacks(ctx, a, apiclient.AttackFilter{From: l.now(a.Name).Add(-a.Lookback)})
+	all, err := x.listAttacks(ctx, a, apiclient.AttackFilter{From: x.now(a.Name).Add(-a.Lookback)})
 	for _, attack := range all {
 		id := record.AttackID(a.Name, attack.ID)
 		if slices.ContainsFunc(idsMeant(a, typed), func(typed string) bool { return strings.HasPrefix(id, typed) }) {
@@ -148,8 +148,8 @@ func (l *loader) listedAttacks(ctx context.Context, a *config.Account, typed str
 }
 
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.
-func (l *loader) listAttacks(ctx context.Context, a *config.Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
-	pages, err := apiclient.Collect(l.Services[a.Name].Attacks(ctx, f))
+func (x *executor) listAttacks(ctx context.Context, a *config.Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
+	pages, err := apiclient.Collect(x.Services[a.Name].Attacks(ctx, f))
 	seen := map[string]bool{}
 	var all []apiclient.Attack
 	for _, page := range pages {

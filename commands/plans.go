@@ -19,12 +19,12 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// executor carries out plans: it claims what they touch, sends their steps, verifies them, and stores what became of
-// them.
+// executor finds and loads what commands work on, carries out their plans (it claims what they touch, sends their steps,
+// verifies them, and stores what became of them), and writes the audit log.
 type executor struct {
 	*Config
-	*loader
-	*recorder
+	accounts map[string]*config.Account // by name
+	refusals refusals
 }
 
 // carryOutPlans carries out the plans one after another, each as a change of its own. What they touch is claimed before
@@ -93,15 +93,13 @@ func (c *job) newChanges(ctx context.Context, plans []call.Plan) (made []record.
 		if len(p.Nothing) == 0 && c.Policy.ChangesNow() == config.ChangesOn {
 			ch := c.newChange(c.now(c.Account.Name), id, *p)
 			ch.Observed = observed(ctx, c)
+			if len(made) > 0 {
+				ch.With = made[0].ID
+			}
+			if err := notInHand(c, ch.Targets()); err != nil {
+				return nil, err
+			}
 			made = append(made, ch)
-		}
-	}
-	for i := range made {
-		if made[i].With = made[0].ID; i == 0 {
-			made[i].With = ""
-		}
-		if err := notInHand(c, made[i].Targets()); err != nil {
-			return nil, err
 		}
 	}
 	return made, nil

@@ -20,40 +20,27 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// recorder writes the audit log.
-type recorder struct {
-	*Config
-	refusals refusals
-}
-
 // record writes an entry to the account's audit log and to its output. It goes on without Redis: the line still comes
 // out, numbered 0, as does one that is about no account, which stands in no log.
-func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
-	if e.Account == "" {
-		w.print(e)
-		return
+func (x *executor) record(ctx context.Context, e record.AuditEntry) {
+	if e.Account != "" {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		var err error
+		if e.N, err = x.Store.Audit.Append(ctx, e); err != nil {
+			x.Log.ErrorContext(ctx, "keep audit entry", "account", e.Account, "err", err)
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	n, err := w.Store.Audit.Append(ctx, e)
-	if err != nil {
-		w.Log.ErrorContext(ctx, "keep audit entry", "account", e.Account, "err", err)
-	}
-	e.N = n
-	w.print(e)
+	x.print(e)
 }
 
 // print counts an entry and writes it to the log's output.
-func (w *recorder) print(e record.AuditEntry) {
-	w.Changes.WithLabelValues(w.verb(e), e.Outcome).Inc()
-	line, err := json.Marshal(report.Print(e))
-	if err != nil {
-		w.Log.Error("write audit entry", "account", e.Account, "err", err)
-		return
-	}
+func (x *executor) print(e record.AuditEntry) {
+	x.Changes.WithLabelValues(x.verb(e), e.Outcome).Inc()
+	line, _ := json.Marshal(report.Print(e)) // it holds nothing that JSON can't
 	// One Write a line: concurrent entries must not mix.
-	if _, err := w.AuditOut.Write(append(text.SanitizeJSON(line), '\n')); err != nil {
-		w.Log.Error("write audit entry", "account", e.Account, "err", err)
+	if _, err := x.AuditOut.Write(append(text.SanitizeJSON(line), '\n')); err != nil {
+		x.Log.Error("write audit entry", "account", e.Account, "err", err)
 	}
 }
 
@@ -93,9 +80,9 @@ func (c *job) recordRefusal(ctx context.Context, err error) error {
 }
 
 // verb is the verb of an entry, or "other": what people type at will is no label.
-func (w *recorder) verb(e record.AuditEntry) string {
+func (x *executor) verb(e record.AuditEntry) string {
 	name, _, _ := strings.Cut(e.Line, " ")
-	cmd, err := call.LookUp(w.Commands, name)
+	cmd, err := call.LookUp(x.Commands, name)
 	if err != nil {
 		return "other"
 	}
@@ -119,10 +106,10 @@ func (r *Runner) Run(ctx context.Context) error {
 }
 
 // countRefusals records the counts that end until then, side by side: Redis may be away.
-func (w *recorder) countRefusals(ctx context.Context, until time.Time) {
-	now, more := w.Clocks.Now(), w.refusals.ended(until)
+func (x *executor) countRefusals(ctx context.Context, until time.Time) {
+	now, more := x.Clocks.Now(), x.refusals.ended(until)
 	sideBySide(slices.Collect(maps.Keys(more)), loadsAtOnce, func(account string) error {
-		w.record(ctx, record.AuditEntry{
+		x.record(ctx, record.AuditEntry{
 			Account: account, At: now, Actor: record.Actor{Name: "others", Via: record.ViaClock}, Outcome: "refused",
 			Why: text.Newf("and %v more refused until %v", text.Number(more[account]), text.Clock(now)).String(),
 		})

@@ -180,7 +180,7 @@ func planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *j
 		return nil, approval.CloseUnlessTransient(refusal.FromService(err))
 	}
 	plans, err = asked.planOn(ctx)
-	noteUnplanned(ctx, asked, err)
+
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))
 	}

@@ -36,7 +36,8 @@ type Writer interface {
 	DeleteRule(ctx context.Context, id int64) error
 }
 
-// Clocks say what time it is, however wrong the machine's own clock is; *clock.Clocks are some.
+// Clocks say what time it is, however wrong the machine's own clock is; *clock.Clocks are some. An interface because
+// tests set the clocks of the service and of the replicas, and have one of them unknown.
 type Clocks interface {
 	// Now is the time by the clock that all replicas share: by it requests age.
 	Now() time.Time
@@ -89,7 +90,8 @@ func (cfg *Config) onService(account string, at time.Time) time.Time {
 	return cfg.now(account).Add(-cfg.Clocks.Now().Sub(at))
 }
 
-// Members knows the people of the Slack workspace.
+// Members knows the people of the Slack workspace. An interface because tests have people be strangers, guests and
+// unknown, which otherwise takes a workspace each.
 type Members interface {
 	// Member returns the user's name, the id of the workspace as whose user he is known, "" if he is of another one, and
 	// whether he is a full member there (no guest, no stranger, no bot, not deactivated). After an error they are what was

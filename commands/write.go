@@ -3,7 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
-	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/approval"
@@ -104,12 +104,9 @@ func protects(c *job, s call.Saves) (targets []record.Target) {
 	if s.Protected == nil {
 		return nil
 	}
-	known := map[netip.Prefix]bool{}
-	for _, p := range c.Context.Protected {
-		known[p.Range] = true
-	}
 	for _, p := range s.Protected.All {
-		if !known[p.Range] {
+		same := func(known record.Protected) bool { return known.Range == p.Range }
+		if !slices.ContainsFunc(c.Context.Protected, same) {
 			targets = append(targets, record.RangeTarget(p.Range))
 		}
 	}
@@ -129,29 +126,22 @@ func notInHand(c *job, targets []record.Target) error {
 // saveWrites stores what a command writes, one after another. The first error ends it.
 func saveWrites(ctx context.Context, c *job, s call.Saves) error {
 	s.Events = c.ofRequest(s.Events...)
+	var err error
 	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
-		if err := c.draft.SaveTriage(ctx, s.Triage, s.Events...); err != nil {
-			return err
-		}
+		err = c.draft.SaveTriage(ctx, s.Triage, s.Events...)
 		c.Notifier.Redraw(c.Account.Name)
 	}
-	if s.Mutes != nil {
-		if err := c.draft.SaveMutes(ctx, s.Mutes.All, s.Mutes.Stale...); err != nil {
-			return err
-		}
+	if err == nil && s.Mutes != nil {
+		err = c.draft.SaveMutes(ctx, s.Mutes.All, s.Mutes.Stale...)
 	}
-	if s.Protected != nil {
-		if err := c.draft.SaveProtected(ctx, s.Protected.All, s.Protected.Stale...); err != nil {
-			return err
-		}
+	if err == nil && s.Protected != nil {
+		err = c.draft.SaveProtected(ctx, s.Protected.All, s.Protected.Stale...)
 	}
-	if s.Drill != nil {
-		if err := c.draft.SaveDrill(ctx, *s.Drill, s.Events...); err != nil {
-			return err
-		}
+	if err == nil && s.Drill != nil {
+		err = c.draft.SaveDrill(ctx, *s.Drill, s.Events...)
 	}
-	if len(s.Events) > 0 {
+	if err == nil && len(s.Events) > 0 {
 		c.Notifier.Notify(c.Account.Name, s.Events)
 	}
-	return nil
+	return err
 }

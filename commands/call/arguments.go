@@ -220,7 +220,6 @@ func (arg Arg) Parse(value string, a *config.Account) (string, error) {
 	return arg.Read(value, a)
 }
 
-
 // Misuse is a usage error that ends with an example, or with how the command is written.
 func (c *Command) Misuse(s text.Sentence, values ...any) error {
 	what := text.Newf(s, values...)

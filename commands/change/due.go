@@ -58,10 +58,8 @@ func Scheduled(all ...record.Change) []record.Change {
 
 // deletedAt is when the change took the last of its entries off a list; zero: it took none.
 func deletedAt(c record.Change) (last time.Time) {
-	for _, s := range c.Steps {
-		if s.Kind == record.DeleteEntry && s.Done && s.SentAt.After(last) {
-			last = s.SentAt
-		}
+	for _, s := range c.Did(record.DeleteEntry) {
+		last = record.Later(last, s.SentAt)
 	}
 	return last
 }
@@ -75,22 +73,18 @@ func VerifiesDeletion(c record.Change, now time.Time) bool {
 
 // VerifyDeletion says whether the entries that the change deleted are gone.
 func VerifyDeletion(c record.Change, entries []apiclient.IPRule) record.DueDecision {
-	left := slices.ContainsFunc(c.Steps, func(s record.Step) bool {
-		return s.Kind == record.DeleteEntry && s.Done && slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, *s.Entry) })
-	})
-	if left {
-		c.Fault = "the service accepted it and still lists the entry: look with lists"
+	l := record.DueDecision{Change: c}
+	for _, s := range c.Did(record.DeleteEntry) {
+		if slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, *s.Entry) }) {
+			l.Listed, l.Change.Fault = true, "the service accepted it and still lists the entry: look with lists"
+		}
 	}
-	return record.DueDecision{Change: c, Listed: left}
+	return l
 }
 
 // CheckAgainAt is when to check a change again that has not ended.
 func CheckAgainAt(c record.Change, now time.Time) time.Time {
-	next := now.Add(max(leadOf(c)/checks, time.Second))
-	if next.After(c.Until) {
-		return c.Until
-	}
-	return next
+	return record.Earlier(now.Add(max(leadOf(c)/checks, time.Second)), c.Until)
 }
 
 // DueLine says what the end of a change would bring, and whether it is late.
@@ -99,8 +93,8 @@ func DueLine(a *config.Account, ch record.Change, now time.Time) text.Text {
 	if i := slices.IndexFunc(ch.Steps, setsMode); i >= 0 {
 		app, _ := words.ModeOf(*ch.Steps[i].Rule)
 		to := "the mode that it inherits"
-		if old := slices.IndexFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule && s.Done }); old >= 0 {
-			to = text.Field(ch.Steps[old].Rule.Mode)
+		if old := ch.Did(record.DeleteRule); len(old) > 0 {
+			to = text.Field(old[0].Rule.Mode)
 		}
 		what = text.Lead(words.ModeApp(a, app) + " should return to " + to)
 	}

@@ -98,8 +98,8 @@ func ByRule(c *call.Call, id int64) text.Text {
 func ChangesByRule(c *call.Call) map[int64]record.Change {
 	makers := map[int64]record.Change{}
 	for _, ch := range slices.Backward(c.Changes) {
-		for _, s := range ch.Steps {
-			if s.Kind == record.CreateRule && s.Done && ch.Undoes == "" {
+		if ch.Undoes == "" {
+			for _, s := range ch.Did(record.CreateRule) {
 				makers[efficacy.CurrentRule(c.Changes, s.ID)] = ch
 			}
 		}

@@ -190,10 +190,7 @@ func (u *undoing) undoCreate(s record.Step) {
 // ours.
 func (u *undoing) undoDelete(s record.Step) {
 	var made []int64
-	for _, m := range u.change.Steps {
-		if m.Kind != record.CreateRule || !m.Done {
-			continue
-		}
+	for _, m := range u.change.Did(record.CreateRule) {
 		made = append(made, efficacy.CurrentRule(u.Changes, m.ID))
 		if !ruleStands(u.Call, u.rules, m) {
 			u.note("what wafbot had set was deleted or changed, so the old rule is not put back")
