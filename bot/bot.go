@@ -118,8 +118,8 @@ type Config struct {
 // and metrics, too.
 type Server struct {
 	*ingress
+	*slackconn.Socket
 	worker   *worker
-	socket   *slackconn.Socket
 	large    chan struct{} // bodies that are being read beyond their first freeBody
 	readings sync.Map      // account → how far its rebuild is
 	sent     atomic.Int64  // when a signed request last came over HTTP, Unix time; 0: never yet
@@ -130,24 +130,17 @@ func (s *Server) Rebuilding(account, progress string) { s.readings.Store(account
 
 // New makes a Server. It receives nothing yet.
 func New(cfg Config) *Server {
-	answers := &answers{&cfg, &sampledLog{log: cfg.Log}, make(chan struct{}, maxDraws)}
-	in := &ingress{&requests{answers: answers, open: make(chan struct{}, maxReads), homes: map[string]*reply{}}}
+	in := &ingress{
+		Config: &cfg, log: &sampledLog{log: cfg.Log}, draws: make(chan struct{}, maxDraws),
+		open: make(chan struct{}, maxReads), homes: map[string]*reply{},
+	}
 	return &Server{
 		ingress: in, worker: newWorker(in), large: make(chan struct{}, maxLarge),
-		socket: slackconn.NewSocket(slackconn.SocketConfig{
+		Socket: slackconn.NewSocket(slackconn.SocketConfig{
 			Slack: cfg.Slack, Links: cfg.Links, Handle: in.Envelope, Log: cfg.Log, Alone: cfg.Secret == "",
 			Opens: cfg.Metrics.SocketOpens, Acknowledged: cfg.Metrics.Acknowledged,
 		}),
 	}
-}
-
-// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an
-// error if nothing else receives and Slack refuses the token for a minute from the start on.
-func (s *Server) Receive(ctx context.Context) error { return s.socket.Receive(ctx) }
-
-// Linked reports whether a Socket Mode link can receive.
-func (s *Server) Linked() bool {
-	return s.socket.State().Open > 0
 }
 
 // logEvery is how often a warning is logged again that a flood repeats.

@@ -51,10 +51,10 @@ const slackPatience = 800 * time.Millisecond
 
 // state is what /metrics shows beside what was counted.
 func (s *Server) state(ctx context.Context) (state metrics.State) {
-	state = s.State(ctx)
+	state = s.Config.State(ctx)
 	state.SlackUp = s.askSlack(ctx) == nil
-	if s.Slack.Links() {
-		state.SocketLinks = new(s.socket.State().Open)
+	if s.Slack.AppToken != "" {
+		state.SocketLinks = new(s.Socket.State().Open)
 	}
 	_, state.Receiving = s.waysIn()
 	return state
@@ -68,8 +68,8 @@ const overHTTP = 10 * time.Minute
 // lately.
 func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	ways = map[string]string{}
-	socket := s.socket.State()
-	if s.Slack.Links() {
+	socket := s.Socket.State()
+	if s.Slack.AppToken != "" {
 		ways["socket mode"] = "ok"
 		if socket.Trouble != "" {
 			ways["socket mode"] = fmt.Sprintf("ok, %d open; the last one: %s", socket.Open, socket.Trouble)
@@ -82,17 +82,12 @@ func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	switch {
 	case s.Secret == "":
 		return ways, socket.Open > 0
-	case s.Slack.Links() && !socket.Off && !lately:
+	case s.Slack.AppToken != "" && !socket.Off && !lately:
 		ways["http"] = "unused: the app has Socket Mode"
 		return ways, socket.Open > 0
 	}
 	ways["http"] = "ok"
 	return ways, true
-}
-
-// Trouble is why a Socket Mode link that should be open isn't; "": nothing is known.
-func (s *Server) Trouble() string {
-	return s.socket.State().Trouble
 }
 
 // askSlack asks whether Slack takes wafbot's token.

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
@@ -87,26 +85,11 @@ const (
 	maxWaiting = 1024
 )
 
-// requests takes what deliveries ask for. A read runs in the background after it was acknowledged. A change is stored
-// before it is acknowledged, so that no acknowledged click is lost; any replica carries it out.
-type requests struct {
-	*answers
-	open     chan struct{}
-	waiting  atomic.Int64
-	notified sync.Map // who was notified in the last minute that a request was dropped
-	wg       sync.WaitGroup
-
-	mu sync.Mutex
-	// homes are the users whose Home tabs are being drawn, each with the newest answer that came meanwhile; nil: none. A
-	// drawing shows everything, so older answers are dropped: a person's clicks never start a second drawing.
-	homes map[string]*reply
-}
-
 // refuseWithin is how long it may take, before a delivery is acknowledged, to find out that it is refused.
 const refuseWithin = 500 * time.Millisecond
 
 // refuses reports whether a line is surely refused for who asks it.
-func (r *requests) refuses(ctx context.Context, req request) bool {
+func (r *ingress) refuses(ctx context.Context, req request) bool {
 	ctx, cancel := context.WithTimeout(ctx, refuseWithin)
 	defer cancel()
 	return r.Runner.Refuses(ctx, req.Invocation)
@@ -115,10 +98,10 @@ func (r *requests) refuses(ctx context.Context, req request) bool {
 // store stores a change, once for each delivery. If it isn't stored it returns what to say. A long line that is refused
 // anyway takes no room in Redis: it is answered as a read is. A short one takes little until it is carried out, and its
 // acknowledgement doesn't wait.
-func (r *requests) store(ctx context.Context, req request) (failed *card.Message) {
+func (r *ingress) store(ctx context.Context, req request) (failed *card.Message) {
 	ctx = req.within(ctx)
 	if len(req.Line.String()) > maxLogged && r.refuses(ctx, req) {
-		r.read(req)
+		r.read(req, nil)
 		return nil
 	}
 	waiting, err := r.accept(ctx, req)
@@ -138,7 +121,7 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 }
 
 // accept writes a request down.
-func (r *requests) accept(ctx context.Context, req request) (waiting int, err error) {
+func (r *ingress) accept(ctx context.Context, req request) (waiting int, err error) {
 	req.Version = workVersion
 	work, err := json.Marshal(req)
 	if err == nil {
@@ -180,34 +163,26 @@ type reply struct {
 	msg card.Message
 }
 
-// read carries out a line that changes nothing.
-func (r *requests) read(req request) {
+// read carries out a line that changes nothing; why it can't be read, if it can't. What is no line is answered with
+// that, if the person may read how lines are written; else help is refused, and recorded. Anybody could have all
+// answered that is no line.
+func (r *ingress) read(req request, why error) {
 	r.once(req, func(ctx context.Context) *reply {
-		res, err := r.Runner.Do(ctx, req.Invocation)
-		if errors.Is(err, refusal.ErrUnknown) {
-			err = r.noLine(ctx, req, err)
+		res, err := call.Result{}, why
+		if why == nil {
+			res, err = r.Runner.Do(ctx, req.Invocation)
+		}
+		if why != nil || errors.Is(err, refusal.ErrUnknown) {
+			help := req.Invocation
+			help.Line = record.Line{Name: "help"}
+			err = cmp.Or(r.Runner.May(ctx, help), err)
 		}
 		return r.replyTo(req, res, err)
 	})
 }
 
-// misread answers a line that can't be read.
-func (r *requests) misread(req request, why error) {
-	r.once(req, func(ctx context.Context) *reply {
-		return r.replyTo(req, call.Result{}, r.noLine(ctx, req, why))
-	})
-}
-
-// noLine is what a person is told of what is no line: why, if the person may read how lines are written; else help is
-// refused, and recorded. Anybody could have all answered that is no line.
-func (r *requests) noLine(ctx context.Context, req request, why error) error {
-	help := req.Invocation
-	help.Line = record.Line{Name: "help"}
-	return cmp.Or(r.Runner.May(ctx, help), why)
-}
-
 // replyTo is what is answered to a line that changes nothing; nil: nothing is.
-func (r *requests) replyTo(req request, res call.Result, err error) *reply {
+func (r *ingress) replyTo(req request, res call.Result, err error) *reply {
 	if errors.Is(err, refusal.ErrUnanswered) {
 		return nil
 	}
@@ -215,17 +190,17 @@ func (r *requests) replyTo(req request, res call.Result, err error) *reply {
 }
 
 // reply answers a request without running a line.
-func (r *requests) reply(req request, msg card.Message) {
+func (r *ingress) reply(req request, msg card.Message) {
 	r.once(req, func(context.Context) *reply { return &reply{req, msg} })
 }
 
 // answerLater answers a request whose delivery was handled already.
-func (r *requests) answerLater(req request, msg card.Message) {
+func (r *ingress) answerLater(req request, msg card.Message) {
 	r.start(req, func(context.Context) *reply { return &reply{req, msg} })
 }
 
 // Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
-func (r *requests) Drain(ctx context.Context) {
+func (r *ingress) Drain(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { r.wg.Wait(); close(done) }()
 	select {
@@ -239,7 +214,7 @@ const readTimeout = 90 * time.Second
 
 // start continues a request after it was acknowledged, when it is its turn, and answers it. If too many wait, it is
 // dropped. An answer that Slack doesn't take holds no turn.
-func (r *requests) start(req request, do func(ctx context.Context) *reply) {
+func (r *ingress) start(req request, do func(ctx context.Context) *reply) {
 	if r.waiting.Add(1) > maxWaiting {
 		r.waiting.Add(-1)
 		r.drop(req)
@@ -260,9 +235,14 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		case made.to.Home && made.to.View == "":
 			r.answerHome(made)
 		default:
-			r.answer(ctx, ctx, made.to, made.msg)
+			r.deliver(ctx, made)
 		}
 	})
+}
+
+// deliver answers a request.
+func (r *ingress) deliver(ctx context.Context, made *reply) {
+	delay.Run(r.Log, "an answer", func() { r.answer(ctx, ctx, made.to, made.msg) })
 }
 
 // Who is notified that a request was dropped: a person once in a minute.
@@ -273,7 +253,7 @@ const (
 
 // drop drops a request for which there is no room, and notifies who asked, who would wait for an answer. That is tried
 // once.
-func (r *requests) drop(req request) {
+func (r *ingress) drop(req request) {
 	r.Metrics.DroppedReads.Inc()
 	r.log.warn(req.within(context.Background()), "too many requests at once", "user", req.Actor.ID)
 	who := [2]string{req.Actor.Team, req.Actor.ID}
@@ -292,7 +272,7 @@ func (r *requests) drop(req request) {
 }
 
 // once runs a read for a delivery that comes for the first time. If that is unknown, it runs, too.
-func (r *requests) once(req request, do func(ctx context.Context) *reply) {
+func (r *ingress) once(req request, do func(ctx context.Context) *reply) {
 	r.start(req, func(ctx context.Context) *reply {
 		if fresh, err := r.Inbox.First(ctx, req.Actor.ID, req.names...); fresh || err != nil {
 			return do(ctx)
@@ -302,7 +282,7 @@ func (r *requests) once(req request, do func(ctx context.Context) *reply) {
 }
 
 // answerHome answers in a user's Home tab, unless it is being drawn: then this is drawn next.
-func (r *requests) answerHome(made *reply) {
+func (r *ingress) answerHome(made *reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	user := made.to.Actor.ID
@@ -314,7 +294,7 @@ func (r *requests) answerHome(made *reply) {
 		r.homes[user] = nil
 		r.mu.Unlock()
 		ctx, cancel := context.WithTimeout(made.to.within(context.Background()), readTimeout)
-		r.answer(ctx, ctx, made.to, made.msg)
+		r.deliver(ctx, made)
 		cancel()
 		r.mu.Lock()
 	}

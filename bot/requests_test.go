@@ -17,6 +17,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -162,4 +163,19 @@ func TestWhatIsNoLineOfAStranger(t *testing.T) {
 			require.Contains(t, slackEnd.at(path)[0], says, line)
 		}
 	}
+}
+
+// What panics while it is answered, be it in a Home tab, holds up nothing else.
+func TestAPanicOfAnAnswerIsCaught(t *testing.T) {
+	t.Parallel()
+	b := alone(Config{}) // without a client of Slack
+	for _, home := range []bool{false, true} {
+		before := delay.Panics()
+		req := slashed("U1", "acme", record.Line{Name: "status"})
+		req.Channel, req.Home = "C1", home
+		b.answerLater(req, say("done"))
+		b.Drain(t.Context())
+		require.Greater(t, delay.Panics(), before)
+	}
+	require.Empty(t, b.homes)
 }

@@ -265,7 +265,7 @@ func TestReadinessIsOfWhatSlackUses(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- b.Receive(ctx) }()
-		require.Eventually(t, func() bool { return b.Trouble() != "" }, time.Minute, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return b.Socket.State().Trouble != "" }, time.Minute, 10*time.Millisecond)
 		cancel()
 		require.NoError(t, <-ended)
 		return b

@@ -94,7 +94,7 @@ func (in *ingress) checkForm(ctx context.Context, req request,
 		return in.fieldErrors(req, filled, values, err)
 	}
 	if !in.Verbs.Changes(req.Line) {
-		in.read(req)
+		in.read(req, nil)
 		return slack.NewClearViewSubmissionResponse()
 	}
 	checking, cancel := context.WithTimeout(ctx, checkWithin)

@@ -144,7 +144,13 @@ func (w *worker) carryOut(held, more context.Context, one work) (done bool) {
 	defer passing.Wait()
 	defer end()
 	req, p, lane := one.request, one.piece, w.laneOf(one.request)
-	pass := sync.OnceFunc(func() { passing.Go(func() { passSoon(undone, p) }) })
+	pass := sync.OnceFunc(func() {
+		passing.Go(func() {
+			if delay.Sleep(undone, passAfter) == nil {
+				_ = p.Pass(undone) // it fails only when that ends, and then Done passes the turn, here or where the line is taken over
+			}
+		})
+	})
 	crowded := w.count(lane, 1) >= maxOfPerson
 	req.Begun = func() {
 		if !crowded {
@@ -187,13 +193,6 @@ func (w *worker) finish(held, more context.Context, req request, res call.Result
 // passAfter is how long the next line of the same person waits at most when this one is carried out or surely will be.
 // Most are done by then, which passes the turn too, without a round trip of its own.
 const passAfter = 50 * time.Millisecond
-
-// passSoon passes the turn unless the context ends before, because the line is done.
-func passSoon(undone context.Context, p Piece) {
-	if delay.Sleep(undone, passAfter) == nil {
-		_ = p.Pass(undone) // it fails only when that ends, and then Done passes the turn, here or where the line is taken over
-	}
-}
 
 // awayAgain is the pause before a retry while Redis is unreachable.
 const awayAgain = time.Second

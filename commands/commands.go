@@ -35,7 +35,7 @@ type Config struct {
 	// Changed says that an account was changed, so that what was read of it is read again.
 	Changed func(account string)
 	// Health is how polling an account goes by what this process, or else the store, knows.
-	Health func(account string) (h call.PollHealth, ok bool)
+	Health func(account string) (h record.PollHealth, ok bool)
 	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may
 	// give nil.
 	CardLinks func(ctx context.Context, account string, attacks []string) map[string]string

@@ -328,7 +328,7 @@ func TestAnAcknowledgementLapses(t *testing.T) {
 		require.Equal(t, []string{"Ann's acknowledgement lapsed after 2 h; still getting through"}, e.After)
 		events := w.notified.of(record.AckLapsed)
 		require.Len(t, events, 1)
-		require.Equal(t, record.Assignment{Attack: events[0].Attack(), To: ann.ID}, events[0].Payload)
+		require.Equal(t, record.AttackFacts{To: ann.ID}, events[0].Detail)
 
 		time.Sleep(3 * time.Hour)
 		require.Len(t, w.notified.of(record.AckLapsed), 1, "once")

@@ -270,7 +270,7 @@ func (r *reading) fromHere(n call.Needs) {
 		return r.CardLinks(ctx, account, n.CardLinks), nil
 	})
 	read(r, &r.facts.Health, n.Health,
-		func(_ context.Context, account string) (f call.Found[call.PollHealth], _ error) {
+		func(_ context.Context, account string) (f call.Found[record.PollHealth], _ error) {
 			f.Value, f.Ok = r.Health(account)
 			return f, nil
 		})

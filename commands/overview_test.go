@@ -258,7 +258,7 @@ func TestTakeOver(t *testing.T) {
 	require.Equal(t, bob.ID, w.said(one).Owner.From)
 	require.Len(t, w.ledger.triaged, before+3, "each card is drawn again")
 	require.Empty(t, w.notified.of(record.HandedOver), "no user is notified once for each attack")
-	event := record.Event{ID: "take over " + inv.ID, Account: "acme", Kind: record.TookOver, At: inv.At, Payload: record.Assignment{To: ann.ID}, Request: inv.RequestID()}
+	event := record.Event{ID: "take over " + inv.ID, Account: "acme", Kind: record.TookOver, At: inv.At, Detail: record.AttackFacts{To: ann.ID}, Request: inv.RequestID()}
 	require.Equal(t, []record.Event{event}, w.notified.events)
 
 	res, err = w.do(inv)
@@ -269,7 +269,7 @@ func TestTakeOver(t *testing.T) {
 	w.nothing(ann, "handover --all to=@me", "Ann is on all 3 attacks of acme already")
 	w.writes(ann, `handover --all "legal knows" to=U2BOB`, "Bob is on 3 attacks", "Ann on 3, unacknowledged: 0")
 	require.Equal(t, "legal knows", w.said(three).Notes[0].Text)
-	require.Equal(t, record.Assignment{To: bob.ID}, w.notified.events[2].Payload)
+	require.Equal(t, record.AttackFacts{To: bob.ID}, w.notified.events[2].Detail)
 	require.Equal(t, w.notified.events[1:], w.ledger.events(), "the same event again is stored once")
 
 	shown := textOf(w.reads(ann, "summary"))
@@ -482,8 +482,8 @@ func TestWhatWasWrittenForPrograms(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	w := newWorld(t, func(c *commands.Config) {
-		c.Health = func(string) (call.PollHealth, bool) {
-			return call.PollHealth{LastGood: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Failing: "the token is refused", Capped: "over 50,000 attacks"}, true
+		c.Health = func(string) (record.PollHealth, bool) {
+			return record.PollHealth{LastGood: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Failing: "the token is refused", Capped: "over 50,000 attacks"}, true
 		}
 	})
 	w.attack(waf.AttackSpec{App: 4, Path: "/quiet", Type: "xss"})

@@ -160,7 +160,7 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 		return nil
 	}
 	return []record.Event{{
-		ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Kind: record.ChangeSettled, Channel: channel, At: ch.At, Payload: record.ChangeFacts{Change: ch.ID},
+		ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Kind: record.ChangeSettled, Channel: channel, At: ch.At, Detail: record.ChangeFacts{Change: ch.ID},
 	}}
 }
 
@@ -169,7 +169,7 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 func (c *job) dueEvents(l record.DueDecision) (events []record.Event) {
 	ch := l.Change
 	one := record.Event{Account: ch.Account, Channel: c.Account.Channel, At: ch.Until,
-		Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
+		Detail: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
 	if l.Asks {
 		one.ID, one.Kind = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), record.MitigationEnding
 		events = append(events, one)
@@ -197,7 +197,7 @@ func (c *job) ofRequest(events ...record.Event) []record.Event {
 func permissionEvent(t record.PermissionLoss, channel string) record.Event {
 	return record.Event{
 		ID: fmt.Sprintf("%s-%d", t.ID(), t.Revision), Account: t.Account, Kind: record.PermissionLost, Channel: channel, At: t.Since,
-		Payload: record.PermissionChanged{Since: t.Since, Revision: t.Revision},
+		Revision: t.Revision, Detail: record.PermissionChanged{Since: t.Since},
 	}
 }
 
@@ -205,6 +205,6 @@ func permissionEvent(t record.PermissionLoss, channel string) record.Event {
 func approvalEvent(q record.ApprovalRequest, channel string) record.Event {
 	return record.Event{
 		ID: fmt.Sprintf("%s-%d", q.ID, q.Revision), Account: q.Account, Kind: record.ApprovalAsked, Channel: channel, At: q.At,
-		Payload: record.ApprovalChanged{Request: q.ID, Revision: q.Revision},
+		Revision: q.Revision, Detail: record.ApprovalChanged{Request: q.ID},
 	}
 }

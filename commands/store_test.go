@@ -456,7 +456,7 @@ func (l *ledger) readBatch(cmd *redis.Cmd) (b batch) {
 		before = one
 	}
 	for _, e := range b.events {
-		facts, _ := e.Payload.(record.ChangeFacts)
+		facts, _ := e.Detail.(record.ChangeFacts)
 		for i, d := range b.due {
 			if d.Change.ID == facts.Change {
 				b.due[i].Asks = d.Asks || e.Kind == record.MitigationEnding

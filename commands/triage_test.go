@@ -118,7 +118,7 @@ func TestHandover(t *testing.T) {
 		w.writes(ann, "handover attack="+id+" to="+to, "Bob is on it since", "handed over by Ann")
 		events := w.notified.of(record.HandedOver)
 		event := events[len(events)-1]
-		require.Equal(t, []any{bob.ID, id, w.clock()}, []any{event.Payload.(record.Assignment).To, record.AttackID("acme", event.Attack().ID), event.At})
+		require.Equal(t, []any{bob.ID, id, w.clock()}, []any{event.Said().To, record.AttackID("acme", event.Subject), event.At})
 		require.Equal(t, event, w.ledger.events()[len(w.ledger.events())-1], "saved in the same step")
 		w.nothing(ann, "handover attack="+id+" to="+to, "Bob is on it since", "already")
 		require.Len(t, w.notified.of(record.HandedOver), len(events), "no user is notified of nothing")

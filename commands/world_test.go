@@ -170,7 +170,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		StillTrying: func(string, []netip.Addr) bool { return false },
 		GoesOn:      func(string, string) bool { return false },
 		Rebuilds:    func(string) bool { return true },
-		Health:      func(string) (call.PollHealth, bool) { return call.PollHealth{}, false },
+		Health:      func(string) (record.PollHealth, bool) { return record.PollHealth{}, false },
 		CardLinks:   func(context.Context, string, []string) map[string]string { return nil },
 	}
 	for _, f := range change {

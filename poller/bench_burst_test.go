@@ -180,11 +180,8 @@ func (s *flood) passOn(attacks int) {
 	}
 }
 
-// Notify implements poller.Notifier.
-func (s *flood) Notify(_ string, events []record.Event) { s.passOn(len(events)) }
-
-// Redraw implements poller.Notifier.
-func (s *flood) Redraw(string) {}
+// Saved implements poller.Notifier.
+func (s *flood) Saved(_ string, u record.PollUpdate) { s.passOn(len(u.Events)) }
 
 // ServeHTTP lists attacks.
 func (s *flood) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -161,5 +161,7 @@ func (r fixedStore) Load(context.Context, string) (record.PollState, error) {
 	return r.PollState, nil
 }
 func (fixedStore) Save(context.Context, string, record.PollUpdate) error { return nil }
-func (fixedStore) Notify(string, []record.Event)                         {}
-func (fixedStore) Redraw(string)                                         {}
+func (fixedStore) Saved(string, record.PollUpdate)                       {}
+func (fixedStore) Waiting(context.Context, string) ([]record.Event, error) {
+	return nil, nil
+}

@@ -105,8 +105,8 @@ func (c *crowd) record(n int) string {
 // taken are the events of attacks since the last time, without a storm's.
 func (c *crowd) taken() (names []string) {
 	for _, e := range c.store.takeEvents() {
-		if e.Attack().ID != "" && e.Storm() == nil {
-			names = append(names, string(e.Kind)+" "+e.Attack().ID)
+		if e.Subject != "" && !record.IsStorm(e.Subject) {
+			names = append(names, string(e.Kind)+" "+e.Subject)
 		}
 	}
 	return names
@@ -239,8 +239,8 @@ func TestAFirstStartWithVeryManyAttacks(t *testing.T) {
 	c.change(func() { c.fails = 0 })
 	require.NoError(t, p.Poll(t.Context()))
 	events = c.store.takeEvents()
-	require.Equal(t, record.FirstStartFacts{Ongoing: 6_000, Grouped: 5_998, Incidents: 2}, first(events, record.FirstStart).Payload)
-	require.NotNil(t, first(events, record.NewIncident).Payload, "that was not read before")
+	require.Equal(t, record.FirstStartFacts{Ongoing: 6_000, Grouped: 5_998, Incidents: 2}, first(events, record.FirstStart).Detail)
+	require.NotNil(t, first(events, record.NewIncident).Detail, "that was not read before")
 	require.Len(t, c.stored().Attacks, 6_001)
 	require.NoError(t, p.Poll(t.Context()))
 	require.Empty(t, c.store.takeEvents())

@@ -63,23 +63,13 @@ type Preferences interface {
 
 // Notifier notifies people of events.
 type Notifier interface {
-	// Notify says that events of the account were stored. They are passed along so that they need not be read back.
-	Notify(account string, events []record.Event)
-	// Redraw says that cards are stale because of what was judged.
-	Redraw(account string)
+	// Saved says what was stored of the account. It is passed along so that it need not be read back.
+	Saved(account string, u record.PollUpdate)
 }
 
 // Judge says what a complete poll means for what is in force against attacks, also one that found nothing: time passes.
 // That is saved with the poll. After an error the next poll that it gets holds the changes of this one, too.
 type Judge func(ctx context.Context, poll record.Poll) (record.Judged, error)
-
-// Settings mirrors what is in force, for previews.
-type Settings struct {
-	At      time.Time          // when all of it was last read, on the service's clock; zero: never yet
-	Entries []apiclient.IPRule // all IP lists
-	Rules   []apiclient.Rule   // modes and virtual patches only
-	Err     string             // why the last reading failed, in words for people; what it could not read is as old as At
-}
 
 // storm says when attacks come too fast for a card each.
 func (c *Config) storm() storm.Config {
@@ -88,7 +78,7 @@ func (c *Config) storm() storm.Config {
 
 // routeIndex is the place of the first route that takes the attack; below 0 if none does.
 func (c *Config) routeIndex(a apiclient.Attack) int {
-	return slices.IndexFunc(c.routes, func(r config.Route) bool { return mismatch(c.Account, r.Match, a) == "" })
+	return slices.IndexFunc(c.routes, func(r config.Route) bool { return c.Account.Mismatch(r.Match, a) == "" })
 }
 
 // route returns the first route that takes the attack.
@@ -123,8 +113,9 @@ func (c *Config) stormRoute(channel string, taken map[int]bool) config.Route {
 
 // accountEvent is an event of the account as a whole, for its channel. The number distinguishes it from others of its
 // kind.
-func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, payload record.Payload) record.Event {
+func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, detail record.Detail) record.Event {
 	return record.Event{
-		ID: record.DeliveryID(c.Account.Name, "", kind, int(number)), Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at, Payload: payload,
+		ID: record.DeliveryID(c.Account.Name, "", kind, int(number)), Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at,
+		Detail: detail,
 	}
 }

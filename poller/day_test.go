@@ -122,8 +122,8 @@ func TestADay(t *testing.T) {
 // takeAttacks are the events of attacks since the last time, without the account's own.
 func (s *shift) takeAttacks() (notified []string) {
 	for _, n := range s.store.takeEvents() {
-		if n.Attack().ID != "" {
-			notified = append(notified, string(n.Kind)+" "+n.Attack().ID)
+		if n.Subject != "" {
+			notified = append(notified, string(n.Kind)+" "+n.Subject)
 		}
 	}
 	return notified

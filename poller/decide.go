@@ -44,7 +44,8 @@ func (p *Poller) decide(ctx context.Context, snap snapshot) *decision {
 	}
 	d.closeGap()
 	slices.SortFunc(d.Events, func(a, b record.Event) int { // the most urgent first
-		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack().Last.Compare(a.Attack().Last), cmp.Compare(a.Attack().ID, b.Attack().ID))
+		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), d.Attacks[b.Subject].Attack.Last.Compare(d.Attacks[a.Subject].Attack.Last),
+			cmp.Compare(a.Subject, b.Subject))
 	})
 	return d
 }

@@ -120,8 +120,8 @@ func (d *decision) emit(last, s record.AttackState, kind record.EventKind, route
 		d.Stale = append(d.Stale, id)
 	}
 	d.Events = append(d.Events, record.Event{
-		ID: delivery, Account: d.cfg.Account.Name, Kind: kind, Channel: s.Channel, At: d.at,
-		Payload: record.AttackChanged{Attack: s.Attack, Severity: s.Severity, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},
+		ID: delivery, Account: d.cfg.Account.Name, Kind: kind, Subject: id, Channel: s.Channel, At: d.at,
+		Revision: s.Revision, Detail: record.AttackFacts{Mention: s.Mention, Suppressed: suppressed},
 	})
 }
 
@@ -144,7 +144,7 @@ func (d *decision) mention(last record.AttackState, s *record.AttackState, kind 
 		return false
 	}
 	s.Mention, s.SuppressedMention = cmp.Or(s.Mention, s.SuppressedMention), ""
-	if s.Suppressed = false; Suppresses(d.cfg.Account.Quiet, d.cfg.Zone, s.Attack, d.at) {
+	if s.Suppressed = false; d.cfg.Account.Quiet.Suppresses(d.cfg.Zone, s.Attack, d.at) {
 		s.Mention, s.SuppressedMention, s.Suppressed = "", s.Mention, s.Mention != ""
 		return true
 	}

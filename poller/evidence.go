@@ -10,7 +10,7 @@ import (
 func (d *decision) evidence() map[string]record.Evidence {
 	begun := map[string]record.Evidence{}
 	for _, e := range d.Events {
-		if id := e.Attack().ID; id != "" && e.Kind != record.Grew {
+		if id := e.Subject; id != "" && e.Kind != record.Grew {
 			first := d.firstSeen(id)
 			if s := d.st.attacks.of(id); !s.Notified || s.Grouped() {
 				first.CardAt = e.At

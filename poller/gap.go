@@ -42,14 +42,15 @@ func (d *decision) takeOver() (over []apiclient.Attack) {
 		if !d.listedByGap(n) {
 			return false
 		}
-		over = append(over, n.Attack())
-		if delete(d.Attacks, n.Attack().ID); !d.good {
-			d.judgeAgain(n.Attack().ID)
+		id, attack := n.Subject, d.Attacks[n.Subject].Attack
+		over = append(over, attack)
+		if delete(d.Attacks, id); !d.good {
+			d.judgeAgain(id)
 			return true
 		}
-		listed := d.st.attacks.of(n.Attack().ID)
-		listed.Attack, listed.ObservedAt, listed.Baseline = n.Attack(), n.At, compare.Raised(listed.Baseline, n.Attack(), record.NewAttack)
-		d.Attacks[n.Attack().ID] = listed
+		listed := d.st.attacks.of(id)
+		listed.Attack, listed.ObservedAt, listed.Baseline = attack, n.At, compare.Raised(listed.Baseline, attack, record.NewAttack)
+		d.Attacks[id] = listed
 		return true
 	})
 	return over
@@ -58,8 +59,8 @@ func (d *decision) takeOver() (over []apiclient.Attack) {
 // listedByGap reports whether the event of a gap lists an attack in place of a card: it is over, and never had an
 // event.
 func (d *decision) listedByGap(n record.Event) bool {
-	c := n.Changed()
-	return n.Kind == record.NewAttack && c.Quiet && c.Storm == nil && !d.Attacks[c.Attack.ID].OwnCard && d.gap()
+	s := d.Attacks[n.Subject]
+	return n.Kind == record.NewAttack && s.Quiet && s.Storm == nil && !s.OwnCard && d.gap()
 }
 
 // outageCauses are the causes of the outage that ends, in words for people.
@@ -87,12 +88,11 @@ func (d *decision) beganSince(from time.Time) (began []apiclient.Attack, grouped
 	return began, grouped
 }
 
-// oldest are the first attacks that began, without their sources: as many as the event of a gap lists.
-func oldest(all []apiclient.Attack) []apiclient.Attack {
+// oldest are the first attacks that began: as many as the event of a gap lists.
+func oldest(all []apiclient.Attack) (ids []string) {
 	slices.SortFunc(all, func(a, b apiclient.Attack) int { return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.ID, b.ID)) })
-	listed := slices.Clone(all[:min(maxListed, len(all))])
-	for i := range listed {
-		listed[i].Sources, listed[i].Countries = nil, nil
+	for _, a := range all[:min(maxListed, len(all))] {
+		ids = append(ids, a.ID)
 	}
-	return listed
+	return ids
 }

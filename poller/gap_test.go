@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -19,22 +18,13 @@ func (m *fakeStore) outages() (outages []record.UnreachableFacts, gaps []record.
 		switch n.Kind {
 		case record.APIUnreachable:
 			require.Equal(m.t, "C0", n.Channel)
-			outages = append(outages, n.Payload.(record.UnreachableFacts))
+			outages = append(outages, n.Detail.(record.UnreachableFacts))
 		case record.MonitoringGap:
 			require.Equal(m.t, "C0", n.Channel)
-			gaps = append(gaps, n.Payload.(record.GapFacts))
+			gaps = append(gaps, n.Detail.(record.GapFacts))
 		}
 	}
 	return outages, gaps
-}
-
-// in are the attacks of a list, by id.
-func in(all []apiclient.Attack) []string {
-	ids := []string{}
-	for _, a := range all {
-		ids = append(ids, a.ID)
-	}
-	return ids
 }
 
 func allFails(request) bool { return true }
@@ -258,14 +248,13 @@ func TestGapAfterAnAbsence(t *testing.T) {
 	events := a.store.takeEvents()
 	notified := []string{}
 	for _, n := range events {
-		notified = append(notified, string(n.Kind)+" "+n.Attack().ID)
+		notified = append(notified, string(n.Kind)+" "+n.Subject)
 	}
 	require.Equal(t, []string{"new incident x:incident", "new attack x:earlier", "new attack x:on", "monitoring gap ", "quiet x:before"}, notified)
-	facts := events[3].Payload.(record.GapFacts)
-	require.Equal(t, []string{"x:earlier", "x:incident", "x:on"}, in(facts.Began), "the oldest first")
-	require.Equal(t, []string{"x:over1", "x:over2"}, in(facts.Over))
+	facts := events[3].Detail.(record.GapFacts)
+	require.Equal(t, []string{"x:earlier", "x:incident", "x:on"}, facts.Began, "the oldest first")
+	require.Equal(t, []string{"x:over1", "x:over2"}, facts.Over)
 	require.Equal(t, [2]int{3, 2}, [2]int{facts.BeganCount, facts.OverCount})
-	require.Empty(t, facts.Over[0].Sources)
 	require.True(t, noon.Add(2*time.Minute).Equal(facts.From))
 	require.True(t, noon.Add(2*time.Hour).Equal(facts.To))
 	require.Equal(t, "the bot's store can't be reached", facts.Why)
@@ -297,7 +286,7 @@ func TestGapOfSeveralPages(t *testing.T) {
 	require.Len(t, gaps, 1)
 	require.Equal(t, 150, gaps[0].OverCount)
 	require.Len(t, gaps[0].Over, 20)
-	require.Equal(t, []string{"x:on"}, in(gaps[0].Began))
+	require.Equal(t, []string{"x:on"}, gaps[0].Began)
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))
 	require.Empty(t, a.store.takeEvents())

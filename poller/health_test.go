@@ -126,7 +126,7 @@ func TestStoreEmptied(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	events := a.store.takeEvents()
 	require.Len(t, events, 2)
-	require.Equal(t, record.FirstStartFacts{Ongoing: 1, Incidents: 250}, events[0].Payload, "everything was read again")
+	require.Equal(t, record.FirstStartFacts{Ongoing: 1, Incidents: 250}, events[0].Detail, "everything was read again")
 }
 
 // A store that fails over can lose its last writes: events may have been lost with them, so they come again.

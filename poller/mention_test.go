@@ -11,58 +11,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-func TestQuietHours(t *testing.T) {
-	t.Parallel()
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	require.NoError(t, err)
-	night := config.Quiet{Hours: "22:00-07:00"}
-	noon := config.Quiet{Hours: "12:00-13:30"}
-	for at, want := range map[string]struct{ night, noon bool }{
-		"2026-11-20T20:59:59Z": {},
-		"2026-11-20T21:00:00Z": {night: true}, // 22:00 in winter
-		"2026-11-20T23:30:00Z": {night: true}, // past midnight
-		"2026-11-21T05:59:59Z": {night: true},
-		"2026-11-21T06:00:00Z": {},
-		"2026-11-21T11:00:00Z": {noon: true},
-		"2026-11-21T12:29:00Z": {noon: true},
-		"2026-11-21T12:30:00Z": {},
-		"2026-07-01T20:00:00Z": {night: true}, // 22:00 in summer
-		"2026-07-01T05:00:00Z": {},
-		"2026-07-01T10:00:00Z": {noon: true},
-		"2026-03-28T21:00:00Z": {night: true}, // the night that summer time begins in is an hour shorter
-		"2026-03-29T04:59:00Z": {night: true},
-		"2026-03-29T05:00:00Z": {},
-		"2026-10-24T20:00:00Z": {night: true}, // and the one that it ends in an hour longer
-		"2026-10-25T05:59:00Z": {night: true},
-		"2026-10-25T06:00:00Z": {},
-	} {
-		when, err := time.Parse(time.RFC3339, at)
-		require.NoError(t, err)
-		require.Equal(t, want.night, Suppresses(night, berlin, sqli(status("blocked")), when), "night %s", at)
-		require.Equal(t, want.noon, Suppresses(noon, berlin, sqli(status("blocked")), when), "noon %s", at)
-		require.False(t, Suppresses(config.Quiet{}, nil, sqli(status("blocked")), when), at)
-	}
-}
-
-func TestWhatPingsInQuietHours(t *testing.T) {
-	t.Parallel()
-	incident, blocked := sqli(vuln("8"), status("blocked")), sqli(status("blocked"))
-	for _, tt := range []struct {
-		a        apiclient.Attack
-		suppress bool
-	}{
-		{incident, false},
-		{sqli(), false},
-		{blocked, true},
-		{sqli(status("partially_blocked")), true},
-		{sqli(status("?")), true},
-		{sqli(vuln("8"), status("?")), false},
-	} {
-		q := config.Quiet{Hours: "00:00-23:59"}
-		require.Equal(t, tt.suppress, Suppresses(q, nil, tt.a, noon), "%s %v", tt.a.BlockStatus, tt.a.Incident())
-	}
-}
-
 func TestWhomEventsMention(t *testing.T) {
 	t.Parallel()
 	const day, lead = "S0DAY", "S0LEAD"

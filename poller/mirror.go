@@ -7,6 +7,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // mirrorEvery is how often lists and rules are read, apart from refreshes. When in the minute is drawn by lot, so that
@@ -41,7 +42,7 @@ func (p *Poller) mirror(ctx context.Context) {
 
 // readSettings reads lists and rules, each of which stays as it was when it can't be read: a token may be allowed one
 // and not the other.
-func (p *Poller) readSettings(ctx context.Context) (Settings, error) {
+func (p *Poller) readSettings(ctx context.Context) (record.Settings, error) {
 	begin, s := p.cfg.Clock.Now(), p.Settings()
 	entries, err := collect(p.cfg.API.IPRules(ctx, ""), func(apiclient.IPRule) bool { return true })
 	if err == nil {

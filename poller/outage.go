@@ -17,19 +17,6 @@ const (
 	leastGap = 2 * time.Minute
 )
 
-// Health is how polling goes.
-type Health struct {
-	LastGood time.Time // when the last complete poll ended, on the service's clock; zero: there was none yet
-	Failing  string    // why it fails, in words for people; "": it does not
-	Since    time.Time // when it began to fail, on this machine's clock
-	Attacks  int       // that are known
-	Capped   string    // what there is more of than is watched, in words for people; "": all is watched
-	TooLong  string    // the records that are skipped as too long; "": none are
-}
-
-// Known reports whether a poll of this process has ended, well or not.
-func (h Health) Known() bool { return !h.LastGood.IsZero() || h.Failing != "" }
-
 // inWords says for people why the service can't be read.
 func inWords(err error) string {
 	switch apiclient.KindOf(err) {

@@ -68,6 +68,9 @@ func (p *Poller) poll(ctx context.Context) error {
 	more, edge := d.surplus()
 	d.Delete, d.Cap = append(d.Delete, more...), d.capAfter(edge)
 	d.Sources, d.counted = d.countSources()
+	if err := p.spare(ctx, d); err != nil {
+		return &storeError{fmt.Errorf("read events: %w", err)}
+	}
 	if err := p.settle(ctx, d); err != nil {
 		return err
 	}
@@ -77,6 +80,23 @@ func (p *Poller) poll(ctx context.Context) error {
 		p.mu.Unlock()
 	}
 	return readErr
+}
+
+// spare takes the attacks out of those to be dropped of which an event waits: it is drawn from what is stored of them.
+// Events wait for as long as Slack is away, and it is they that bound how many attacks are kept for it.
+func (p *Poller) spare(ctx context.Context, d *decision) error {
+	if len(d.Delete) == 0 {
+		return nil
+	}
+	waiting, err := p.cfg.Store.Waiting(ctx, p.cfg.Account.Name)
+	kept := map[string]bool{}
+	for _, e := range append(waiting, d.Events...) {
+		for _, id := range e.Subjects() {
+			kept[id] = true
+		}
+	}
+	d.Delete = slices.DeleteFunc(d.Delete, func(id string) bool { return kept[id] })
+	return err
 }
 
 // load makes the stored state the poller's own, unless it is already.
@@ -115,12 +135,7 @@ func (p *Poller) settle(ctx context.Context, d *decision) error {
 	p.mu.Lock()
 	p.st.apply(d)
 	p.mu.Unlock()
-	if len(d.Events) > 0 {
-		p.cfg.Notifier.Notify(p.cfg.Account.Name, d.Events)
-	}
-	if len(d.Judged) > 0 {
-		p.cfg.Notifier.Redraw(p.cfg.Account.Name)
-	}
+	p.cfg.Notifier.Saved(p.cfg.Account.Name, d.PollUpdate)
 	return nil
 }
 
@@ -297,6 +312,6 @@ func (p *Poller) alarm(ctx context.Context, u record.PollUpdate) bool {
 		p.cfg.Log.Error("what is wrong can't be saved yet, so no one is notified", "err", err)
 		return false
 	}
-	p.cfg.Notifier.Notify(p.cfg.Account.Name, u.Events)
+	p.cfg.Notifier.Saved(p.cfg.Account.Name, u)
 	return true
 }

@@ -44,15 +44,15 @@ func TestFirstStart(t *testing.T) {
 	events := a.store.takeEvents()
 	require.Len(t, events, 21)
 	require.Equal(t, record.FirstStart, events[0].Kind)
-	require.Equal(t, record.FirstStartFacts{Ongoing: 20, Incidents: 60}, events[0].Payload)
+	require.Equal(t, record.FirstStartFacts{Ongoing: 20, Incidents: 60}, events[0].Detail)
 	require.Equal(t, "C0", events[0].Channel)
 	for _, n := range events[1:] {
 		require.Equal(t, record.NewAttack, n.Kind)
-		require.Empty(t, n.Changed().Mention, "a first start mentions no people")
+		require.Empty(t, n.Said().Mention, "a first start mentions no people")
 		require.Equal(t, "C1", n.Channel)
-		require.False(t, n.Changed().Quiet)
+		require.False(t, n.Attack.Quiet)
 	}
-	require.Equal(t, events, a.store.notified)
+	require.Equal(t, copied(t, events), copied(t, a.store.notified))
 
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))
@@ -65,20 +65,20 @@ func TestFirstStart(t *testing.T) {
 	events = a.store.takeEvents()
 	require.Len(t, events, 20, "the others pause")
 	for _, n := range events {
-		require.Equal(t, []any{record.Grew, "C1", ""}, []any{n.Kind, n.Channel, n.Changed().Mention})
+		require.Equal(t, []any{record.Grew, "C1", ""}, []any{n.Kind, n.Channel, n.Said().Mention})
 	}
 	a.at(4 * time.Minute)
 	a.change("now:4", func(r *attackRecord) { r.hits, r.last = 20_000, a.now() })
 	require.NoError(t, p.Poll(t.Context()))
 	events = a.store.takeEvents()
 	require.Len(t, events, 1)
-	require.Equal(t, []any{record.Worsened, "C1", "S0ONCALL"}, []any{events[0].Kind, events[0].Channel, events[0].Changed().Mention})
+	require.Equal(t, []any{record.Worsened, "C1", "S0ONCALL"}, []any{events[0].Kind, events[0].Channel, events[0].Said().Mention})
 
 	a.change("now:3", incident)
 	require.NoError(t, p.Poll(t.Context()))
 	events = a.store.takeEvents()
 	require.Len(t, events, 1)
-	require.Equal(t, []any{record.BecameIncident, "C0", "S0ONCALL"}, []any{events[0].Kind, events[0].Channel, events[0].Changed().Mention}, "where the route of incidents has it")
+	require.Equal(t, []any{record.BecameIncident, "C0", "S0ONCALL"}, []any{events[0].Kind, events[0].Channel, events[0].Said().Mention}, "where the route of incidents has it")
 }
 
 func TestLifeOfAnAttack(t *testing.T) {
@@ -126,11 +126,11 @@ func TestEventsAreCompleteAndStable(t *testing.T) {
 	events := a.store.takeEvents()
 	require.Len(t, events, 2)
 	require.Equal(t, []record.EventKind{record.NewIncident, record.NewAttack}, []record.EventKind{events[0].Kind, events[1].Kind}, "incidents first")
-	require.True(t, events[0].Changed().Quiet, "it is over: one event says both")
-	require.False(t, events[1].Changed().Quiet)
+	require.True(t, events[0].Attack.Quiet, "it is over: one event says both")
+	require.False(t, events[1].Attack.Quiet)
 	require.Len(t, events[1].ID, 32)
 	require.True(t, noon.Equal(events[1].At), "the service's clock")
-	require.Equal(t, apiclient.Known(100), events[1].Attack().Hits)
+	require.Equal(t, apiclient.Known(100), events[1].Attack.Attack.Hits)
 
 	other, q := watching(t)
 	other.add("x:1", time.Minute)

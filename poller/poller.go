@@ -32,8 +32,8 @@ type Poller struct {
 
 	mu       sync.Mutex // held while the fields below are written, and where another goroutine than Poll's reads them
 	st       *state
-	health   Health
-	settings Settings
+	health   record.PollHealth
+	settings record.Settings
 }
 
 // New makes a poller, which does nothing yet.
@@ -83,8 +83,8 @@ func (p *Poller) Tried() <-chan struct{} {
 func (p *Poller) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loaded, p.st, p.health, p.settings, p.failures, p.causes = false, newState(p.cfg.Account.OngoingFor), Health{},
-		Settings{}, 0, nil
+	p.loaded, p.st, p.health, p.settings, p.failures, p.causes = false, newState(p.cfg.Account.OngoingFor), record.PollHealth{},
+		record.Settings{}, 0, nil
 	p.first = make(chan struct{})
 }
 
@@ -121,7 +121,7 @@ func (p *Poller) GoesOn(meant func(attackid string) bool) bool {
 }
 
 // Health returns how polling goes.
-func (p *Poller) Health() Health {
+func (p *Poller) Health() record.PollHealth {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.health
@@ -130,7 +130,7 @@ func (p *Poller) Health() Health {
 }
 
 // Settings returns what is in force at the service, which must not be changed.
-func (p *Poller) Settings() Settings {
+func (p *Poller) Settings() record.Settings {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.settings

@@ -33,25 +33,6 @@ func status(s string) func(*apiclient.Attack) { return func(a *apiclient.Attack)
 func vuln(id string) func(*apiclient.Attack)  { return func(a *apiclient.Attack) { a.VulnID = id } }
 func unknownHits(a *apiclient.Attack)         { a.Hits = apiclient.Figure{} }
 
-func TestExplain(t *testing.T) {
-	t.Parallel()
-	all := config.Match{Kind: config.OneOrMore{config.KindAttack}, Type: config.OneOrMore{"xss", "sqli"}, Application: config.OneOrMore{"4", "-1"}, Host: config.OneOrMore{"a.example", "b.example"}, Status: config.OneOrMore{"partly"}, Severity: config.OneOrMore{"critical", "high"}, MinHits: 30}
-	require.Equal(t, "kind attack, type xss or sqli, application 4 or -1, host a.example or b.example, status partly, severity critical or high, min_hits 30", (&config.Account{}).MatchText(all))
-	require.Equal(t, "everything", (&config.Account{}).MatchText(config.Match{}))
-	routes := []config.Route{
-		{Match: config.Match{Kind: config.OneOrMore{config.KindIncident}}}, {Match: config.Match{Type: config.OneOrMore{"xss"}}}, {Match: config.Match{Application: config.OneOrMore{"9"}}}, {Match: config.Match{Host: config.OneOrMore{"a.example"}}},
-		{Match: config.Match{Status: config.OneOrMore{"blocked"}}}, {Match: config.Match{Severity: config.OneOrMore{"low"}}}, {Match: config.Match{MinHits: 101}}, {Channel: "C1"}, {Channel: "C2"},
-	}
-	var why []string
-	for _, tried := range Explain(&config.Account{Routes: routes}, sqli()) {
-		why = append(why, tried.Mismatch)
-	}
-	require.Equal(t, []string{"kind", "type", "application", "host", "status", "severity", "min_hits", ""}, why)
-	require.Empty(t, Explain(&config.Account{Routes: []config.Route{}}, sqli()))
-	tried := Explain(&config.Account{Routes: []config.Route{{Match: config.Match{Kind: config.OneOrMore{config.KindAttack}}}}}, sqli(vuln("8")))
-	require.Equal(t, []TriedRoute{{config.Route{Match: config.Match{Kind: config.OneOrMore{config.KindAttack}}}, "kind"}}, tried)
-}
-
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	app := func(id int64) func(*apiclient.Attack) {

@@ -106,8 +106,8 @@ func TestAnAttackThatResumes(t *testing.T) {
 		}
 		require.NoError(t, p.Poll(t.Context()))
 		for _, e := range a.store.takeEvents() {
-			if e.Attack().ID != "" {
-				rung = append(rung, string(e.Kind)+" "+map[bool]string{true: "silently", false: e.Changed().Mention}[e.Kind == record.Grew])
+			if e.Subject != "" {
+				rung = append(rung, string(e.Kind)+" "+map[bool]string{true: "silently", false: e.Said().Mention}[e.Kind == record.Grew])
 			}
 		}
 		return rung

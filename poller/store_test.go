@@ -24,6 +24,7 @@ type fakeStore struct {
 	kept     map[string]record.Evidence // by attack id
 	gone     []record.Outage
 	events   []record.Event
+	waiting  []record.Event // of which Slack knows nothing yet
 	notified []record.Event
 	ids      map[string]bool
 	seen     []map[string]record.SourceActivity
@@ -77,13 +78,13 @@ func (m *fakeStore) Save(ctx context.Context, account string, u record.PollUpdat
 		shown = map[string]record.AttackState{}
 	}
 	for _, n := range u.Events {
-		require.False(m.t, m.ids[n.ID], "an event twice: %s %s revision %d", n.Attack().ID, n.Kind, n.Revision())
+		require.False(m.t, m.ids[n.ID], "an event twice: %s %s revision %d", n.Subject, n.Kind, n.Revision)
 		require.Equal(m.t, account, n.Account)
-		if n.Attack().ID != "" {
-			if before := shown[n.Attack().ID].Revision; before > 0 {
-				require.Equal(m.t, before+1, n.Revision(), "revisions count the events")
+		if n.Subject != "" {
+			if before := shown[n.Subject].Revision; before > 0 {
+				require.Equal(m.t, before+1, n.Revision, "revisions count the events")
 			}
-			require.Equal(m.t, n.Revision(), u.Attacks[n.Attack().ID].Revision, "events and state belong together")
+			require.Equal(m.t, n.Revision, u.Attacks[n.Subject].Revision, "events and state belong together")
 		}
 		m.ids[n.ID] = true
 	}
@@ -106,7 +107,7 @@ func (m *fakeStore) Save(ctx context.Context, account string, u record.PollUpdat
 		s.Cap = *u.Cap
 	}
 	m.state[account] = record.PollState{LastGood: u.LastGood, Attacks: shown, Outage: s.Outage, Cap: s.Cap}
-	m.events = append(m.events, u.Events...)
+	m.events = append(m.events, withStates(u)...)
 	m.redraw = append(m.redraw, u.Stale...)
 	if u.Sources != nil {
 		m.seen = append(m.seen, seen(u.Sources))
@@ -117,16 +118,31 @@ func (m *fakeStore) Save(ctx context.Context, account string, u record.PollUpdat
 	return nil
 }
 
-func (m *fakeStore) Notify(_ string, events []record.Event) {
+func (m *fakeStore) Waiting(context.Context, string) ([]record.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, n := range events {
-		require.True(m.t, m.ids[n.ID], "notified before it was saved")
-	}
-	m.notified = append(m.notified, events...)
+	return m.waiting, nil
 }
 
-func (m *fakeStore) Redraw(string) {}
+func (m *fakeStore) Saved(_ string, u record.PollUpdate) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range u.Events {
+		require.True(m.t, m.ids[n.ID], "notified before it was saved")
+	}
+	m.notified = append(m.notified, u.Events...)
+}
+
+// withStates are the events of an update with what it stores of their attacks.
+func withStates(u record.PollUpdate) (events []record.Event) {
+	for _, e := range u.Events {
+		if s, ok := u.Attacks[e.Subject]; ok {
+			e.Attack = &s
+		}
+		events = append(events, e)
+	}
+	return events
+}
 
 // takeNames returns the events saved since the last time, as "kind id", without those of outages: tests of other things
 // leap over hours.
@@ -134,7 +150,7 @@ func (m *fakeStore) takeNames() []string {
 	out := []string{}
 	for _, n := range m.takeEvents() {
 		if n.Kind != record.APIUnreachable && n.Kind != record.MonitoringGap {
-			out = append(out, string(n.Kind)+" "+n.Attack().ID)
+			out = append(out, string(n.Kind)+" "+n.Subject)
 		}
 	}
 	return out

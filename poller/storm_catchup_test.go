@@ -28,8 +28,8 @@ func TestAFirstStartInAStorm(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	events := a.store.takeEvents()
 	require.Len(t, events, 4)
-	require.Equal(t, record.FirstStartFacts{Ongoing: 252, Grouped: 250, Incidents: 2}, events[0].Payload)
-	require.Equal(t, []any{record.NewAttack, true, 250, ""}, []any{events[3].Kind, events[3].Storm().CaughtUp, events[3].Storm().Grouped, events[3].Changed().Mention})
+	require.Equal(t, record.FirstStartFacts{Ongoing: 252, Grouped: 250, Incidents: 2}, events[0].Detail)
+	require.Equal(t, []any{record.NewAttack, true, 250, ""}, []any{events[3].Kind, events[3].Attack.Storm.CaughtUp, events[3].Attack.Storm.Grouped, events[3].Said().Mention})
 	require.Nil(t, storms(a)[0].Pager, "no one is called to what went on before")
 	p = a.start()
 	require.Empty(t, stormPoll(t, a, p, time.Second))
@@ -37,7 +37,7 @@ func TestAFirstStartInAStorm(t *testing.T) {
 	a.at(2 * time.Second)
 	require.NoError(t, p.Poll(t.Context()))
 	events = a.store.takeEvents()
-	require.Equal(t, []any{record.Worsened, "S0ONCALL"}, []any{events[0].Kind, events[0].Changed().Mention})
+	require.Equal(t, []any{record.Worsened, "S0ONCALL"}, []any{events[0].Kind, events[0].Said().Mention})
 	require.NotNil(t, storms(a)[0].Pager)
 }
 
@@ -54,10 +54,10 @@ func TestAStormOfManyPages(t *testing.T) {
 	events := a.store.takeEvents()
 	require.Len(t, events, 6)
 	for i, n := range events {
-		require.Equal(t, i < 4, n.Attack().Incident(), i)
+		require.Equal(t, i < 4, n.Attack.Attack.Incident(), i)
 	}
-	require.Equal(t, []any{record.NewAttack, record.Grew, 996, 4}, []any{events[4].Kind, events[5].Kind, events[5].Storm().Grouped, events[5].Storm().Incidents})
-	require.Equal(t, events, copied(t, a.store.notified[1:]))
+	require.Equal(t, []any{record.NewAttack, record.Grew, 996, 4}, []any{events[4].Kind, events[5].Kind, events[5].Attack.Storm.Grouped, events[5].Attack.Storm.Incidents})
+	require.Equal(t, copied(t, events), copied(t, a.store.notified[1:]))
 	require.Equal(t, 3, slices.IndexFunc(a.asked(attacks), func(q request) bool { return !q.Incidents && q.Offset > 0 }), "incidents are looked for right after the first page")
 	require.Empty(t, stormPoll(t, a, p, time.Second))
 	p = a.start() // another replica
@@ -78,8 +78,8 @@ func TestWhatIsCaughtUpAfterAGap(t *testing.T) {
 	if gap.Kind != record.MonitoringGap {
 		gap, storm = storm, gap
 	}
-	require.Equal(t, []any{0, 30, 30}, []any{gap.Payload.(record.GapFacts).BeganCount, gap.Payload.(record.GapFacts).Grouped, gap.Payload.(record.GapFacts).OverCount})
-	require.Equal(t, []any{true, 30}, []any{storm.Storm().CaughtUp, storm.Storm().Grouped})
+	require.Equal(t, []any{0, 30, 30}, []any{gap.Detail.(record.GapFacts).BeganCount, gap.Detail.(record.GapFacts).Grouped, gap.Detail.(record.GapFacts).OverCount})
+	require.Equal(t, []any{true, 30}, []any{storm.Attack.Storm.CaughtUp, storm.Attack.Storm.Grouped})
 	require.Empty(t, stormPoll(t, a, p, time.Hour+time.Second))
 }
 

@@ -160,7 +160,7 @@ func TestAStormsCountsAreAtLeast(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	counts := func() (all [][2]any) {
 		for _, e := range a.store.takeEvents() {
-			all = append(all, [2]any{e.Storm().Grouped, e.Storm().Growing()})
+			all = append(all, [2]any{e.Attack.Storm.Grouped, e.Attack.Storm.Growing()})
 		}
 		return all
 	}

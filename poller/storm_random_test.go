@@ -24,11 +24,11 @@ type course struct {
 func (o *course) takes(t require.TestingT, a *account) {
 	for _, n := range a.store.takeEvents() {
 		if n.Kind == record.NewAttack || n.Kind == record.NewIncident {
-			o.cards[n.Attack().ID]++
-			require.Equal(t, 1, o.cards[n.Attack().ID], "%s has one card", n.Attack().ID)
+			o.cards[n.Subject]++
+			require.Equal(t, 1, o.cards[n.Subject], "%s has one card", n.Subject)
 		}
-		s := a.store.state[a.name].Attacks[n.Attack().ID]
-		require.False(t, n.Attack().ID != "" && s.StormID != "" && !s.OwnCard, "%s %s: its storm shows it", n.Kind, n.Attack().ID)
+		s := a.store.state[a.name].Attacks[n.Subject]
+		require.False(t, n.Subject != "" && s.StormID != "" && !s.OwnCard, "%s %s: its storm shows it", n.Kind, n.Subject)
 	}
 	members, own := map[string]int{}, map[string]int{}
 	for id, s := range a.store.state[a.name].Attacks {

@@ -18,7 +18,7 @@ func (d *decision) group() {
 		case e.Kind == record.NewIncident || e.Kind == record.BecameIncident:
 			came[""]++
 		case e.Kind == record.NewAttack && !d.listedByGap(e):
-			singles[e.Channel] = append(singles[e.Channel], e.Attack().ID)
+			singles[e.Channel] = append(singles[e.Channel], e.Subject)
 			came[e.Channel]++
 		}
 	}
@@ -43,7 +43,7 @@ func (d *decision) group() {
 		}
 	}
 	d.Events = slices.DeleteFunc(d.Events, func(e record.Event) bool {
-		return e.Kind == record.NewAttack && d.Attacks[e.Attack().ID].Grouped()
+		return e.Kind == record.NewAttack && d.Attacks[e.Subject].Grouped()
 	})
 }
 

@@ -43,7 +43,7 @@ func eventNames(a *account) []string {
 	out := []string{}
 	for _, n := range a.store.takeEvents() {
 		if n.Kind != record.APIUnreachable && n.Kind != record.MonitoringGap {
-			out = append(out, string(n.Kind)+" "+cmp.Or(names[n.Attack().ID], n.Attack().ID))
+			out = append(out, string(n.Kind)+" "+cmp.Or(names[n.Subject], n.Subject))
 		}
 	}
 	return out
@@ -158,10 +158,10 @@ func TestAStormCallsNoMoreOftenThanAnAttack(t *testing.T) {
 	}
 	a.addMany("x", 5, blocked)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
-	require.True(t, worse(9*time.Minute, 20_000).Changed().Suppressed)
+	require.True(t, worse(9*time.Minute, 20_000).Said().Suppressed)
 	p = a.start()
-	require.False(t, worse(10*time.Minute, 2_000_000).Changed().Suppressed)
-	require.True(t, worse(11*time.Minute, 200_000_000).Changed().Suppressed)
+	require.False(t, worse(10*time.Minute, 2_000_000).Said().Suppressed)
+	require.True(t, worse(11*time.Minute, 200_000_000).Said().Suppressed)
 }
 
 func TestAGroupedAttackBecomesAnIncident(t *testing.T) {
@@ -175,8 +175,8 @@ func TestAGroupedAttackBecomesAnIncident(t *testing.T) {
 	a.at(time.Second)
 	require.NoError(t, p.Poll(t.Context()))
 	events := a.store.takeEvents()
-	require.Equal(t, []any{record.NewIncident, "x:03", "C1", "S0ONCALL", record.CardDelivery("acme", "x:03")}, []any{events[0].Kind, events[0].Attack().ID, events[0].Channel, events[0].Changed().Mention, events[0].ID})
-	require.Equal(t, []any{2, record.Grew, 1, 1, 5}, []any{len(events), events[1].Kind, events[1].Storm().Incidents, events[1].Storm().OwnCards, events[1].Storm().Grouped}, "what its card says makes the storm no worse")
+	require.Equal(t, []any{record.NewIncident, "x:03", "C1", "S0ONCALL", record.CardDelivery("acme", "x:03")}, []any{events[0].Kind, events[0].Subject, events[0].Channel, events[0].Said().Mention, events[0].ID})
+	require.Equal(t, []any{2, record.Grew, 1, 1, 5}, []any{len(events), events[1].Kind, events[1].Attack.Storm.Incidents, events[1].Attack.Storm.OwnCards, events[1].Attack.Storm.Grouped}, "what its card says makes the storm no worse")
 	one := a.store.state["acme"].Attacks["x:03"]
 	require.True(t, one.OwnCard && one.Notified && one.Pager.After == time.Minute)
 

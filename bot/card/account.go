@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/words"
@@ -66,7 +65,8 @@ func Unreachable(a *config.Account, f record.UnreachableFacts) Message {
 }
 
 // MonitoringGap says from when to when an account was not monitored, why, and what happened meanwhile.
-func MonitoringGap(a *config.Account, f record.GapFacts, now time.Time) Message {
+// The attacks that it lists are shown as they are stored, by id.
+func MonitoringGap(a *config.Account, f record.GapFacts, shown map[string]record.AttackState, now time.Time) Message {
 	what, why, over, long := "wafbot wasn't watching "+a.Name, "", ". It watches again", f.To.Sub(f.From)
 	if f.Why != "" {
 		what, why, over = "wafbot couldn't see "+a.Name, ": "+f.Why, ". It sees again"
@@ -76,13 +76,13 @@ func MonitoringGap(a *config.Account, f record.GapFacts, now time.Time) Message 
 		lines.Addf("What was over before %v is not known: wafbot reads the last %v",
 			f.To.Add(-a.Lookback), text.Duration(a.Lookback))
 	}
-	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount)...)
+	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount, shown)...)
 	grouped := ""
 	if f.Grouped > 0 {
 		grouped = fmt.Sprintf("%d in a storm's card, ", f.Grouped)
 		lines.Addf("*Began meanwhile, and grouped in a storm's card*: %v", f.Grouped)
 	}
-	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount)...)
+	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount, shown)...)
 	notice := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.Duration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
 	if f.BeganCount+f.Grouped+f.OverCount == 0 {
 		return notified(notice, append(lines, text.New("Nothing that would have got a card began meanwhile")))
@@ -94,22 +94,28 @@ func MonitoringGap(a *config.Account, f record.GapFacts, now time.Time) Message 
 }
 
 // gapLines lists the first attacks of so many, and counts the others.
-func gapLines(a *config.Account, title string, first []apiclient.Attack, count int) text.Lines {
+func gapLines(a *config.Account, title string, first []string, count int, shown map[string]record.AttackState) text.Lines {
 	if count == 0 {
 		return nil
 	}
-	lines := text.Lines{text.Lead(title, ": ", count)}
-	for _, attack := range first {
-		kind := ""
+	lines, listed := text.Lines{text.Lead(title, ": ", count)}, 0
+	for _, attackid := range first {
+		id, kind := record.AttackID(a.Name, attackid), ""
+		state, stored := shown[id]
+		if !stored {
+			continue
+		}
+		listed++
+		attack := state.Attack
 		if attack.Incident() {
 			kind = "INCIDENT "
 		}
 		lines.Addf("• `%v` %v%v on %v, %v, %v, %v to %v: `%v`",
-			record.AttackID(a.Name, attack.ID), kind, typeName(attack, maxNoticeName), a.AppName(attack.App),
+			id, kind, typeName(attack, maxNoticeName), a.AppName(attack.App),
 			words.StatusName(attack), words.Figure(attack.Hits, "hit"), timeOr(attack.First), timeOr(attack.Last),
 			words.Where(attack))
 	}
-	if more := count - len(first); more > 0 {
+	if more := count - listed; more > 0 {
 		lines.Addf("… and %v more", more)
 	}
 	return lines

@@ -28,7 +28,7 @@ func TestCourseGolden(t *testing.T) {
 	for name, msg := range map[string]Message{
 		"quiet":             Course(s, course),
 		"quiet-and-unknown": Course(bare, nil),
-		"resumed":           Worse(s.Account, record.Event{Account: "acme", Kind: record.Resumed, At: now, Payload: record.AttackChanged{Attack: s.Attack, Mention: "S0ONCALL"}}),
+		"resumed":           Worse(s.Account, record.Event{Account: "acme", Kind: record.Resumed, At: now, Attack: &record.AttackState{Attack: s.Attack}}, "S0ONCALL"),
 		"moved":             Moved(acme(), "a30pj50d3", line),
 		"stale":             Stale(line),
 	} {

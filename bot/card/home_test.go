@@ -63,7 +63,7 @@ func quietly() report.Overview {
 	of := acme()
 	of.OngoingFor = 15 * time.Minute
 	p := policy.Policy{Policy: config.Policy{Changes: config.ChangesOn}}
-	return report.Overview{Account: "acme", Of: of, Policy: p, Now: now, Role: record.Responder, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
+	return report.Overview{Account: "acme", Of: of, Policy: p, Now: now, Role: record.Responder, Health: &record.PollHealth{LastGood: now.Add(-5 * time.Second)}}
 }
 
 func busily() report.Overview {
@@ -90,7 +90,7 @@ func waits() record.ApprovalRequest {
 func unreachably() report.Overview {
 	o := quietly()
 	o.Account, o.Fault = "globex", "not done: the service doesn't accept wafbot's token"
-	o.Health = &call.PollHealth{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
+	o.Health = &record.PollHealth{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
 	o.PermissionLoss = &record.PermissionLoss{Account: "globex", Since: now.Add(-10 * time.Minute), Lacks: []record.Permission{record.PermissionLists}}
 	return o
 }
@@ -298,7 +298,7 @@ func TestWhomATakeoverMentions(t *testing.T) {
 	}
 	cases["a20"] = owner("cli:root", now, anna())
 	summaryOf := func(cases map[string]record.Triage) string {
-		return strings.Join(markupOf(t, Lines(TakeoverLines(record.Event{Account: "acme", At: since, Payload: record.Assignment{To: "U0ANN"}}, cases), nil).Blocks), "\n")
+		return strings.Join(markupOf(t, Lines(TakeoverLines(record.Event{Account: "acme", At: since, Detail: record.AttackFacts{To: "U0ANN"}}, cases), nil).Blocks), "\n")
 	}
 	require.Equal(t, "*Anna Weber* takes over 9 attacks of *acme*\n<@U0ROB>: no longer yours: `a10`, `a11`, `a12`, `a13`, `a14` and 2 more\n`@cli:root`: no longer yours: `a20`", summaryOf(cases))
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}

@@ -56,7 +56,7 @@ func hostileDrawn(said string) map[string]func() []any {
 		Line: suggestion.Line}
 	texts, buttons := text.Lines{say, text.New(text.User(said), text.Channel(said))}, []call.Suggestion{suggestion}
 	ch := hostileChange(said)
-	event := record.Event{ID: said, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: said}}
+	event := record.Event{ID: said, Account: "acme", At: now, Attack: &record.AttackState{Attack: attack}}
 	return map[string]func() []any{
 		"Render": func() []any { return []any{Render(c.Situation), Render(hostileStorm(said).Situation)} },
 		"MoreView": func() []any {
@@ -108,8 +108,8 @@ func hostileDrawn(said string) map[string]func() []any {
 		},
 		"MonitoringGap": func() []any {
 			return []any{MonitoringGap(acme(), record.GapFacts{To: now, Why: said,
-				Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack},
-				OverCount: 30}, now)}
+				Began: slices.Repeat([]string{attack.ID}, 20), BeganCount: 30, Over: []string{attack.ID},
+				OverCount: 30}, map[string]record.AttackState{record.AttackID("acme", attack.ID): {Attack: attack}}, now)}
 		},
 		"PermissionLost": func() []any { return []any{PermissionLost(acme(), hostileLoss(said), manyChanges(5), now)} },
 		"PermissionBack": func() []any { return []any{PermissionBack(acme(), hostileLoss(said))} },
@@ -142,8 +142,8 @@ func hostileDrawn(said string) map[string]func() []any {
 				Roles(config.Policy{Admins: []string{said}}, func(id string) text.Text { return text.New(text.User(id)) }))}
 		},
 		"Worse": func() []any {
-			return []any{Worse(acme(), event), Worse(acme(),
-				record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: said}})}
+			return []any{Worse(acme(), event, said), Worse(acme(),
+				record.Event{Kind: record.BecameIncident, At: now, Attack: &record.AttackState{Attack: attack}}, said)}
 		},
 		"StoreRebuilt": func() []any {
 			return []any{StoreRebuilt(&config.Account{Name: "acme"},

@@ -110,7 +110,7 @@ func TestNotices(t *testing.T) {
 	}
 	for _, reason := range []record.EventKind{record.BecameIncident, record.Worsened, record.Resumed} {
 		for _, name := range []string{"acknowledged", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {
-			text := Worse(cards[name].Situation.Account, record.Event{Kind: reason, Payload: record.AttackChanged{Attack: cards[name].Situation.Attack}}).Text
+			text := Worse(cards[name].Situation.Account, record.Event{Kind: reason, Attack: &record.AttackState{Attack: cards[name].Situation.Attack}}, "").Text
 			fmt.Fprintf(&notices, "%s: %s\n    %s\n", reason, name, text)
 			requireHarmless(t, text)
 			require.LessOrEqual(t, length(text), maxNotice)
@@ -123,5 +123,5 @@ func TestAnAttackOfOneSourceThatGetsWorse(t *testing.T) {
 	t.Parallel()
 	a := injection()
 	a.SourceCount = known(1)
-	require.Contains(t, Worse(situation(a).Account, record.Event{Kind: record.Worsened, Payload: record.AttackChanged{Attack: a}}).Text, "1,530 hits, 1 source. POST")
+	require.Contains(t, Worse(situation(a).Account, record.Event{Kind: record.Worsened, Attack: &record.AttackState{Attack: a}}, "").Text, "1,530 hits, 1 source. POST")
 }

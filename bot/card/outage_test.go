@@ -26,7 +26,10 @@ func outageMessages() map[string]Message {
 	on, over := injection(), injection()
 	on.VulnID, over.ID, over.Path, over.Last = "812", "x:over", "/search", now.Add(-5*time.Minute)
 	gap := record.GapFacts{
-		From: since, To: now, Why: "the service can't be reached", Began: []apiclient.Attack{on}, BeganCount: 1, Over: slices.Repeat([]apiclient.Attack{over}, 20), OverCount: 31,
+		From: since, To: now, Why: "the service can't be reached", Began: []string{on.ID}, BeganCount: 1, Over: slices.Repeat([]string{over.ID}, 20), OverCount: 31,
+	}
+	shown := map[string]record.AttackState{
+		record.AttackID("acme", on.ID): {Attack: on}, record.AttackID("acme", over.ID): {Attack: over},
 	}
 	absent := record.GapFacts{From: now.Add(-50 * time.Hour), To: now}
 	never := record.UnreachableFacts{Outage: record.Outage{From: since, Why: "the service can't be reached"}}
@@ -58,8 +61,8 @@ func outageMessages() map[string]Message {
 		"permission-back":         PermissionBack(acme(), ended),
 		"unreachable":             Unreachable(acme(), record.UnreachableFacts{Outage: outage, LastGood: since.Add(-15 * time.Second), Fix: "who manages the tokens makes a new one"}),
 		"unreachable-from-then":   Unreachable(acme(), never),
-		"gap":                     MonitoringGap(acme(), gap, now),
-		"gap-long-absent":         MonitoringGap(acme(), absent, now),
+		"gap":                     MonitoringGap(acme(), gap, shown, now),
+		"gap-long-absent":         MonitoringGap(acme(), absent, nil, now),
 		"foreign-records":         ForeignRecords(acme(), record.ForeignFacts{Records: 120}),
 		"pager-away":              PagerUnreachable(acme(), record.PagerFault{Route: "kind incident", Why: "it answers with status 503"}),
 	}
@@ -89,7 +92,7 @@ func TestOpsAreMentioned(t *testing.T) {
 		require.Equal(t, 1, strings.Count(rendered(t, msg), "<!subteam^S0OPS>"), name)
 	}
 	for name, msg := range map[string]Message{
-		"permission lost, over": PermissionLost(a, over, nil, now), "permission back": PermissionBack(a, over), "gap": MonitoringGap(a, record.GapFacts{From: now, To: now}, now), "done": settled,
+		"permission lost, over": PermissionLost(a, over, nil, now), "permission back": PermissionBack(a, over), "gap": MonitoringGap(a, record.GapFacts{From: now, To: now}, nil, now), "done": settled,
 	} {
 		require.NotContains(t, rendered(t, msg), "S0OPS", name)
 	}

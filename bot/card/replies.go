@@ -30,9 +30,9 @@ func Course(s call.Situation, course []record.HitPoint) Message {
 	return Lines(append(text.Lines{line}, whatWasDone(s)...), nil)
 }
 
-// Worse is the reply under a card when its attack got worse or resumed. It mentions whom the route names.
-func Worse(a *config.Account, n record.Event) Message {
-	c := n.Changed()
+// Worse is the reply under a card when its attack got worse or resumed. It mentions a user or user group; "": none.
+func Worse(a *config.Account, n record.Event, mention string) Message {
+	c := n.Attack
 	id, hits := record.AttackID(a.Name, c.Attack.ID), c.Attack.Hits.String()+" hits"
 	lead, what, about := "WORSE, ", text.Newf("*It got worse: *%v, %v",
 		words.StatusName(c.Attack), hits), words.Attack(a, c.Attack, n.At)
@@ -57,7 +57,7 @@ func Worse(a *config.Account, n record.Event) Message {
 		what, about = text.Newf("*The storm %v: *%v, %v", turn, state, hits), words.Line(situation, h)
 		notice = fmt.Sprintf("Storm %s: %s on %s, %s", turn, state, text.Sanitize(words.Applications(*s, a), 40), hits)
 	}
-	msg := notified(notice, mentioning(text.Lines{what, about}, c.Mention))
+	msg := notified(notice, mentioning(text.Lines{what, about}, mention))
 	msg.Metadata = bounded(MetaWorse, attackMeta(a.Name, id, c.Attack))
 	return msg
 }
@@ -124,7 +124,7 @@ func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines text.L
 	taken := 0
 	for _, id := range slices.Sorted(maps.Keys(cases)) {
 		owner := cases[id].Owner
-		if owner == nil || owner.ID != n.Payload.(record.Assignment).To || owner.Since.Before(n.At) {
+		if owner == nil || owner.ID != n.Said().To || owner.Since.Before(n.At) {
 			continue
 		}
 		taken++

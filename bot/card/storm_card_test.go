@@ -238,8 +238,8 @@ func TestAStormGotWorse(t *testing.T) {
 	t.Parallel()
 	c := scanned()
 	s := *c.Situation.Storm
-	n := record.Event{Account: "acme", Kind: record.Worsened, At: now, Payload: record.AttackChanged{Attack: c.Situation.Attack, Storm: &s, Mention: "U0ONCALL"}}
-	msg := Worse(c.Situation.Account, n)
+	n := record.Event{Account: "acme", Kind: record.Worsened, At: now, Attack: &record.AttackState{Attack: c.Situation.Attack, Storm: &s}}
+	msg := Worse(c.Situation.Account, n, "U0ONCALL")
 	requireFits(t, msg)
 	golden(t, "testdata/card/storm-worse.json", pretty(t, msg))
 	require.Equal(t, "storm", msg.Metadata.EventPayload["kind"])

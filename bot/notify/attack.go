@@ -8,9 +8,11 @@ import (
 )
 
 // attackNotified posts an attack's card, or replies under it that the attack got worse or resumed.
-func attackNotified(p record.AttackChanged, f facts) plan {
-	delivery := record.CardDelivery(f.Account, f.Attack().ID)
+func attackNotified(_ record.AttackFacts, f facts) plan {
+	delivery := record.CardDelivery(f.Account, f.Subject)
 	switch {
+	case !f.known():
+		return plan{}
 	case f.Card.TS == "":
 		return firstCard(f, delivery)
 	case f.ID == delivery:
@@ -20,7 +22,7 @@ func attackNotified(p record.AttackChanged, f facts) plan {
 		moved.supersedes = superseded(f.waiting, f.ID, f.State.Revision)
 		return say(moved)
 	}
-	return attackWorse(p, f)
+	return attackWorse(f)
 }
 
 // firstCard posts an attack's card once. The event that the attack began stays, where it still waits, as urgent as the
@@ -45,7 +47,7 @@ func firstCard(f facts, delivery string) plan {
 }
 
 // cardLost posts an attack's card once more, silently, in the place of one that is gone.
-func cardLost(_ record.CardReplaced, f facts) plan {
+func cardLost(_ record.AttackFacts, f facts) plan {
 	if f.Card.Message() != f.former().Message() || f.State.Revision == 0 {
 		return plan{} // it has another one already, or is no longer stored
 	}
@@ -54,7 +56,7 @@ func cardLost(_ record.CardReplaced, f facts) plan {
 
 // cardPost is a post of the attack's card.
 func (f facts) cardPost(delivery string) Post {
-	if delivery != record.CardDelivery(f.Account, f.Attack().ID) {
+	if delivery != record.CardDelivery(f.Account, f.Subject) {
 		f.Card.Delivery = delivery
 	}
 	p := f.post(card.Render(f.situation()))
@@ -65,7 +67,7 @@ func (f facts) cardPost(delivery string) Post {
 // superseded is what waits of an attack and is no newer than the facts that are about to be posted.
 func superseded(waiting []record.Event, stays string, revision int) (all []record.Event) {
 	for _, w := range waiting {
-		if w.ID != stays && w.Revision() <= revision {
+		if w.ID != stays && w.Revision <= revision {
 			all = append(all, w)
 		}
 	}
@@ -75,7 +77,7 @@ func superseded(waiting []record.Event, stays string, revision int) (all []recor
 // attackWorse replies under a card that its attack got worse or resumed, with the newest facts, and mentions people.
 // Where the reply about the worst of it waits, too, or another message has said it, nothing more is said, nor where a
 // person found that it is no attack and it is only that again. Where no one may reply it goes to the channel.
-func attackWorse(now record.AttackChanged, f facts) plan {
+func attackWorse(f facts) plan {
 	p := plan{stale: true}
 	if f.Kind == record.Resumed && f.Triage.IsNone() {
 		return p
@@ -84,18 +86,17 @@ func attackWorse(now record.AttackChanged, f facts) plan {
 	if !waits || slices.ContainsFunc(f.waiting, func(w record.Event) bool { return w.Rank() < f.Rank() }) {
 		return p
 	}
-	newest := f.Event
-	if f.State.Revision > now.Revision {
-		newest.At, now.Attack, now.Revision = f.State.ObservedAt, f.State.Attack, f.State.Revision
+	newest, owner := f.Event, f.Triage.Owner
+	newest.Attack = &f.State
+	if f.State.Revision > f.Revision {
+		newest.At = f.State.ObservedAt
 	}
-	loud := loudest(f.Event, f.waiting, now.Revision).Changed()
-	now.Mention = card.Recipient(f.Triage.Owner, loud.Mention, loud.Suppressed)
 	if f.Kind == record.Resumed {
-		now.Mention = card.Recipient(nil, loud.Mention, loud.Suppressed) // its owner's acknowledgement is void
+		owner = nil // whose acknowledgement is void
 	}
-	newest.Payload = now
-	reply := f.post(card.Worse(f.account.Account, newest))
-	reply.supersedes = superseded(f.waiting, f.ID, now.Revision)
+	loud := loudest(f.Event, f.waiting, f.State.Revision).Said()
+	reply := f.post(card.Worse(f.account.Account, newest, card.Recipient(owner, loud.Mention, loud.Suppressed)))
+	reply.supersedes = superseded(f.waiting, f.ID, f.State.Revision)
 	elsewhere := reply
 	elsewhere.Channel = f.Card.Channel
 	reply = f.underCard(reply, elsewhere)
@@ -108,8 +109,8 @@ func attackWorse(now record.AttackChanged, f facts) plan {
 // mentions people, if one does.
 func loudest(e record.Event, waiting []record.Event, revision int) record.Event {
 	for _, w := range waiting {
-		mentions := (w.Kind == record.Worsened || w.Kind == record.Resumed) && w.Revision() <= revision && !w.Changed().Suppressed
-		if mentions && (e.Changed().Suppressed || w.Revision() > e.Revision()) {
+		mentions := (w.Kind == record.Worsened || w.Kind == record.Resumed) && w.Revision <= revision && !w.Said().Suppressed
+		if mentions && (e.Said().Suppressed || w.Revision > e.Revision) {
 			e = w
 		}
 	}
@@ -118,11 +119,11 @@ func loudest(e record.Event, waiting []record.Event, revision int) record.Event 
 
 // attackChanged shows on its card, as the attack is by now, that it grew or went quiet. That it went quiet goes into
 // the card's thread, too, when all else is notified.
-func attackChanged(_ record.AttackChanged, f facts) plan {
+func attackChanged(_ record.AttackFacts, f facts) plan {
 	p := plan{stale: f.Card.TS != ""}
-	if p.stale && f.Kind == record.WentQuiet && f.Storm() == nil {
+	if p.stale && f.Kind == record.WentQuiet && !record.IsStorm(f.Subject) {
 		course := f.Event
-		course.ID, course.Kind, course.Payload = "course:"+f.ID, record.AttackEnded, record.AttackCourse{Attack: f.Attack()}
+		course.ID, course.Kind, course.Revision, course.Detail = "course:"+f.ID, record.AttackEnded, 0, record.AttackFacts{}
 		p.emits = []record.Event{course}
 	}
 	return p
@@ -130,7 +131,7 @@ func attackChanged(_ record.AttackChanged, f facts) plan {
 
 // attackEnded says in the thread of a card how its attack went that is quiet, unless it goes on again by now. Where the
 // card is gone it is posted again when it is redrawn, and says the same.
-func attackEnded(_ record.AttackCourse, f facts) plan {
+func attackEnded(_ record.AttackFacts, f facts) plan {
 	if !f.known() || !f.State.Quiet || f.Card.TS == "" {
 		return plan{}
 	}
@@ -138,7 +139,7 @@ func attackEnded(_ record.AttackCourse, f facts) plan {
 }
 
 // cardLeft says under a card that stands as it is, buttons and all, where its successor is.
-func cardLeft(_ record.CardReplaced, f facts) plan {
+func cardLeft(_ record.AttackFacts, f facts) plan {
 	if len(f.successor) == 0 {
 		return plan{}
 	}
@@ -146,7 +147,4 @@ func cardLeft(_ record.CardReplaced, f facts) plan {
 }
 
 // former is the card that an event is about, which has a successor or needs one.
-func (f facts) former() record.Place {
-	p, _ := f.Payload.(record.CardReplaced)
-	return record.ReadPlace(p.Former)
-}
+func (f facts) former() record.Place { return record.ReadPlace(f.Said().Former) }

@@ -43,7 +43,7 @@ func postAll(b *testing.B, waiting int) time.Duration {
 	for i := range waiting {
 		at := now.Add(-time.Duration(i) * time.Second)
 		events = append(events, record.Event{ID: fmt.Sprint(i), Account: "acme", Channel: "C1", Kind: record.PagerUnreachable,
-			At: at, Payload: record.PagerFault{}})
+			At: at, Detail: record.PagerFault{}})
 	}
 	n := made(Config{
 		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: quick{}}}),

@@ -21,7 +21,7 @@ func TestAnEventThatIsStoredAgainIsTakenOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ch := record.Change{ID: "c1", Account: "acme", State: record.StateBegun, Fault: "it is not known"}
-		e := record.Event{ID: "c1:begun", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", Payload: record.ChangeFacts{Change: "c1"}}
+		e := record.Event{ID: "c1:begun", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", Detail: record.ChangeFacts{Change: "c1"}}
 		box := newBox(t)
 		box.put("changes", "c1", ch)
 		box.announce(e)
@@ -132,7 +132,7 @@ func TestWhoHearsOfWhatFailed(t *testing.T) {
 		})
 		require.NoError(t, n.handle(t.Context(), n.accounts["acme"],
 			record.Event{ID: "e1", Account: "acme", Kind: c.kind, Channel: "C1", At: now,
-				Payload: record.ChangeFacts{Change: "c1"}}), c.name)
+				Detail: record.ChangeFacts{Change: "c1"}}), c.name)
 		hears := []string{}
 		for _, mention := range regexp.MustCompile(`<(?:@|!subteam\^)(\w+)>`).FindAllStringSubmatch(said, -1) {
 			hears = append(hears, mention[1])

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -98,8 +97,8 @@ func TestWhatIsAboutTheSameWaits(t *testing.T) {
 	}, func(n *Notifier, s *choosy) {
 		from := time.Now()
 		n.Notify("acme", []record.Event{
-			{ID: "e1", Account: "acme", Channel: "C1", Kind: record.APIUnreachable, At: from, Payload: record.UnreachableFacts{Outage: record.Outage{From: from, Why: "away"}}},
-			{ID: "e2", Account: "acme", Channel: "C1", Kind: record.MonitoringGap, At: from.Add(time.Second), Payload: record.GapFacts{From: from, To: from.Add(time.Second)}},
+			{ID: "e1", Account: "acme", Channel: "C1", Kind: record.APIUnreachable, At: from, Detail: record.UnreachableFacts{Outage: record.Outage{From: from, Why: "away"}}},
+			{ID: "e2", Account: "acme", Channel: "C1", Kind: record.MonitoringGap, At: from.Add(time.Second), Detail: record.GapFacts{From: from, To: from.Add(time.Second)}},
 		})
 		emits(n, "C1", "other")
 		time.Sleep(time.Minute)
@@ -118,7 +117,7 @@ func TestWhatIsParkedIsAsUrgentAsWhatWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(made(Config{}), Account{Account: &config.Account{Name: "acme"}})
 		about := func(id string, kind record.EventKind, attack string) record.Event {
-			return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, At: time.Now(), Payload: record.AttackChanged{Attack: apiclient.Attack{ID: attack}}}
+			return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, Subject: attack, At: time.Now()}
 		}
 		q.add([]record.Event{about("card", record.NewAttack, "x:1")})
 		w := picks(q)

@@ -62,6 +62,7 @@ type queued struct {
 	record.Event
 	since    time.Time // when this replica came to know of it
 	failed   int       // how often it could not be notified
+	said     bool      // another message says it
 	subjects []string  // what it is about: of events that share one, one at a time is notified
 	parked   bool      // its message is in doubt, or waits for a card: what is about the same waits for it
 	due      time.Time // until when it is put aside then
@@ -78,7 +79,7 @@ func (w *queued) stuck() bool { return w.failed >= stuckAfter }
 // card must be there within five. A little less than two seconds: it takes the place that comes free then.
 const stormPatience = 1900 * time.Millisecond
 
-func (w *queued) stormCard() bool { return w.Kind == record.NewAttack && w.Storm() != nil }
+func (w *queued) stormCard() bool { return w.Kind == record.NewAttack && record.IsStorm(w.Subject) }
 
 // ownRank is its rank by now where nothing waits for it.
 func (w *queued) ownRank() int {
@@ -99,7 +100,7 @@ func laneOf(e record.Event) string {
 // subject is what an event is about, as far as it says: of a change or a request it is known later which attack it is
 // about.
 func subject(e record.Event) string {
-	switch p := e.Payload.(type) {
+	switch p := e.Detail.(type) {
 	case record.ChangeFacts:
 		return "change " + p.Change
 	case record.ApprovalChanged:
@@ -113,8 +114,8 @@ func subject(e record.Event) string {
 	case record.UnreachableFacts, record.GapFacts:
 		return "monitoring"
 	}
-	if attack := e.Attack().ID; attack != "" {
-		return record.AttackID(e.Account, attack)
+	if e.Subject != "" {
+		return record.AttackID(e.Account, e.Subject)
 	}
 	return e.ID
 }
@@ -127,5 +128,5 @@ func urgent(e record.Event) bool { return e.Rank() <= urgentRank }
 // order orders events of one lane.
 func order(a, b *queued) int {
 	turn := func(w *queued) int { return min(w.failed, stuckAfter) / stuckAfter } // those that failed often are last
-	return cmp.Or(turn(a)-turn(b), a.rank-b.rank, a.At.Compare(b.At), a.Revision()-b.Revision())
+	return cmp.Or(turn(a)-turn(b), a.rank-b.rank, a.At.Compare(b.At), a.Revision-b.Revision)
 }

@@ -35,7 +35,7 @@ func TestALongPauseOfSlackDoesNotHoldIncidents(t *testing.T) {
 		}
 		lifted = time.Now().Add(10*time.Minute + 30*time.Second)
 		stored.put("triage", "x:1", record.Triage{Owner: &record.Owner{ID: "U0ANN", Name: "Anna", Since: time.Now()}})
-		n.Notify("acme", []record.Event{{ID: "took over", Account: "acme", Channel: "C1", Kind: record.TookOver, At: time.Now(), Payload: record.Assignment{To: "U0ANN"}}})
+		n.Notify("acme", []record.Event{{ID: "took over", Account: "acme", Channel: "C1", Kind: record.TookOver, At: time.Now(), Detail: record.AttackFacts{To: "U0ANN"}}})
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, 1, tried(), "it waits")
 		emits(n, "C1", "incident")

@@ -3,6 +3,7 @@ package notify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // facts are an event, and what else its messages are made of. What was not needed, or is not known, is zero.
@@ -22,17 +22,18 @@ type facts struct {
 
 	account   Account
 	runbooks  map[string]string
-	settings  poller.Settings // lists and rules as last read
-	health    poller.Health
+	settings  record.Settings // lists and rules as last read
+	health    record.PollHealth
 	now       time.Time
 	attack    string // id of the event's attack
 	change    record.Change
-	extended  record.Change   // the change that this one extends
-	shared    bool            // other accounts have cards in the channel of the attack's
-	begun     *record.Attempt // of the attempt to post the attack's first card; nil: none was begun
-	waiting   []record.Event  // the poller's events of the attack that wait
-	posted    time.Time       // when the attack's card was; zero: it is about to be
-	since     time.Time       // since when that is stale; zero: it isn't known to be
+	extended  record.Change                 // the change that this one extends
+	shared    bool                          // other accounts have cards in the channel of the attack's
+	begun     *record.Attempt               // of the attempt to post the attack's first card; nil: none was begun
+	waiting   []record.Event                // the poller's events of the attack that wait
+	listed    map[string]record.AttackState // by id
+	posted    time.Time                     // when the attack's card was; zero: it is about to be
+	since     time.Time                     // since when that is stale; zero: it isn't known to be
 	triage    map[string]record.Triage
 	roles     text.Text
 	successor text.Text // a line that leads to the card
@@ -43,7 +44,7 @@ type facts struct {
 	summary   call.Result
 }
 
-// known reports whether the attack is stored, or an event tells of it.
+// known reports whether the attack is stored.
 func (f facts) known() bool { return f.State.Attack.ID != "" }
 
 // ops is whom the failure of a change mentions: whom the account names for that, else whom the route of its attack
@@ -90,31 +91,29 @@ func (n loader) facts(a Account, attack string) facts {
 // load adds what an event's messages are made of to its facts.
 func (n *Notifier) load(ctx context.Context, f *facts) (err error) {
 	s := n.cfg.Store
-	switch p := f.Payload.(type) {
+	switch p := f.Detail.(type) {
 	case nil: // it is time to hand the account over, unless that comes too late to be posted
 		if f.now.Sub(f.At) <= summaryLate {
 			line := record.Line{Name: "summary"}.With("account", f.Account)
 			f.summary, err = n.cfg.Runner.Do(ctx, byClock(f.ID, f.At, line))
 		}
-	case record.AttackChanged:
-		if f.Kind == record.Grew || f.Kind == record.WentQuiet {
-			return n.loadPlace(ctx, f)
+	case record.AttackFacts:
+		switch f.Kind {
+		case record.Grew, record.WentQuiet:
+			err = n.loadPlace(ctx, f)
+		case record.CardLeft:
+			f.successor, err = n.successor(ctx, f.account, f.attack, f.former())
+		case record.TookOver:
+			f.triage, err = s.Triage.AllTriage(ctx, f.Account)
+		default:
+			err = n.loadAttack(ctx, f)
 		}
-		if err = n.loadAttack(ctx, f); err == nil {
-			err = n.loadWaiting(ctx, f)
+	case record.GapFacts:
+		var ids []string
+		for _, attackid := range f.Subjects() {
+			ids = append(ids, record.AttackID(f.Account, attackid))
 		}
-	case record.CardReplaced:
-		if f.Kind == record.CardLost {
-			return n.loadAttack(ctx, f)
-		}
-		f.successor, err = n.successor(ctx, f.account, f.attack, f.former())
-	case record.AttackCourse:
-		err = n.loadAttack(ctx, f)
-	case record.Assignment:
-		if f.Kind != record.TookOver {
-			return n.loadAttack(ctx, f)
-		}
-		f.triage, err = s.Triage.AllTriage(ctx, f.Account)
+		f.listed, err = s.Attacks.StatesOf(ctx, f.Account, ids)
 	case record.FirstStartFacts:
 		f.roles = n.roles(ctx, f.account)
 	case record.ChangeFacts:
@@ -215,48 +214,39 @@ func (n *Notifier) awaitCard(ctx context.Context, f *facts, since time.Time, rou
 	return err
 }
 
-// loadAttack reads what is stored of an attack. An event may know more. With the event that the attack began it is
+// unknownAgain is how long after it was found that an attack isn't stored it is looked for again, and unknownFor for how
+// long after its event: where what is stored of it was damaged, the next poll that lists it stores it again.
+const (
+	unknownAgain = 5 * time.Second
+	unknownFor   = time.Hour
+)
+
+var errUnknown = errors.New("its attack isn't stored")
+
+// loadAttack reads what is stored of an attack, as far as it isn't at hand. With the event that the attack began it is
 // written down that its card is about to be posted: this is the way from an attack to a person.
 func (n *Notifier) loadAttack(ctx context.Context, f *facts) (err error) {
-	a, changed := f.Payload.(record.AttackChanged)
-	if changed && f.ID == record.CardDelivery(f.Account, a.Attack.ID) {
+	if f.Subject != "" && f.ID == record.CardDelivery(f.Account, f.Subject) {
 		var begun record.Attempt
-		f.AttackDetails, begun, err = n.cfg.Store.Cards.BeginCard(ctx, f.account.Name, f.attack, f.ID, n.cfg.Clocks.Now())
+		f.AttackDetails, begun, err = n.cfg.Store.Cards.BeginCard(ctx, f.Event, n.cfg.Clocks.Now())
 		if err == nil {
 			f.begun = &begun
 			n.trial(f.Account, f.ID, begun) // also if this fails later: else the next attempt would take this one for another replica's
 		}
 	} else {
-		f.AttackDetails, err = n.cfg.Store.Cards.Details(ctx, f.account.Name, f.attack)
+		f.AttackDetails, err = n.cfg.Store.Cards.Details(ctx, f.account.Name, f.attack, f.Event.Attack)
 	}
 	if err != nil {
 		return err
 	}
-	if changed && (!f.known() || f.State.Revision < a.Revision) {
-		f.State = record.AttackState{
-			Attack: a.Attack, Severity: a.Severity, ObservedAt: f.At, Quiet: a.Quiet, Mention: a.Mention,
-			Suppressed: a.Suppressed,
-			Revision:   a.Revision,
-		}
+	if f.Revision > 0 && !f.known() && f.now.Sub(f.At) < unknownFor {
+		return &laterError{due: time.Now().Add(unknownAgain), cause: errUnknown}
 	}
 	channel := cmp.Or(f.Card.Channel, f.State.Channel)
 	f.shared = slices.ContainsFunc(n.cfg.Accounts, func(other Account) bool {
 		return other.Name != f.account.Name && slices.Contains(other.Channels(), channel)
 	})
 	return nil
-}
-
-// loadWaiting reads what waits of an attack whose card is about to be posted, or a reply under it, if something newer
-// than the event may.
-func (n *Notifier) loadWaiting(ctx context.Context, f *facts) error {
-	if f.begun != nil && (f.Card.TS != "" || f.Revision() == f.State.Revision) {
-		return nil
-	}
-	all, err := n.cfg.Store.Outbox.Waiting(ctx, f.Account)
-	f.waiting = slices.DeleteFunc(all, func(w record.Event) bool {
-		return w.Attack().ID != f.Attack().ID || w.Changed().Revision == 0
-	})
-	return err
 }
 
 // roles shows users and user groups by name, which mentions no one; by id alone those that Slack doesn't name.
@@ -302,5 +292,5 @@ func (n loader) successor(ctx context.Context, a Account, attack string, former 
 func (n loader) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event,
 	known bool, err error) {
 	state, known, err := n.cfg.Store.Attacks.AttackState(ctx, account, attack)
-	return record.NewCardLost(account, state.Attack.Brief(), at, stands, n.cfg.Clocks.ServiceNow(account)), known, err
+	return record.NewCardLost(account, state, at, stands, n.cfg.Clocks.ServiceNow(account)), known, err
 }

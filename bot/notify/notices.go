@@ -26,32 +26,32 @@ func apiUnreachable(unreachable record.UnreachableFacts, f facts) plan {
 
 // monitoringGap says from when to when an account was not watched, and what happened meanwhile.
 func monitoringGap(gap record.GapFacts, f facts) plan {
-	return plan{redraw: true, posts: []Post{f.post(card.MonitoringGap(f.account.Account, gap, f.now))}}
+	return plan{redraw: true, posts: []Post{f.post(card.MonitoringGap(f.account.Account, gap, f.listed, f.now))}}
 }
 
 // handedOver mentions the new owner of an attack, and the former one when it was taken over, if that still holds.
-func handedOver(given record.Assignment, f facts) plan {
+func handedOver(given record.AttackFacts, f facts) plan {
 	t := f.Triage
 	if t.Owner == nil || t.Owner.ID != given.To {
 		return plan{}
 	}
-	return f.assigned(given, card.HandoverLines(t), false)
+	return f.assigned(card.HandoverLines(t), false)
 }
 
 // ackLapsed says under the card of an attack that it is unacknowledged again, if it is, and mentions the former owner
 // and whom the route mentions.
-func ackLapsed(was record.Assignment, f facts) plan {
+func ackLapsed(was record.AttackFacts, f facts) plan {
 	t := f.Triage
 	resumed := t.Lapsed != nil && f.State.ResumedAt.After(t.Lapsed.Since) // the reply that it did has said so
 	if t.Owner != nil || t.Lapsed == nil || t.Lapsed.ID != was.To || resumed {
 		return plan{}
 	}
-	return f.assigned(was, card.LapseLines(t, f.State), true)
+	return f.assigned(card.LapseLines(t, f.State), true)
 }
 
 // assigned says who has an attack under its card, else in the channel, where it names the attack.
-func (f facts) assigned(a record.Assignment, lines []text.Text, broadcast bool) plan {
-	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, a.Attack, f.At))
+func (f facts) assigned(lines []text.Text, broadcast bool) plan {
+	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, f.State.Attack, f.At))
 	reply := f.post(card.Lines(lines, nil))
 	reply.Broadcast = broadcast
 	return say(f.underCard(reply, f.post(card.Lines(elsewhere, nil))))
@@ -59,7 +59,7 @@ func (f facts) assigned(a record.Assignment, lines []text.Text, broadcast bool) 
 
 // tookOver mentions once each former owner, and the new one unless that person took the attacks over, as far as it
 // still holds.
-func tookOver(_ record.Assignment, f facts) plan {
+func tookOver(_ record.AttackFacts, f facts) plan {
 	lines := card.TakeoverLines(f.Event, f.triage)
 	if len(lines) == 0 {
 		return plan{}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,16 +21,15 @@ import (
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Account is one tenant, as its cards and messages need it.
 type Account struct {
 	*config.Account
 
-	Guards   policy.Policy          // its policy as it holds now
-	Settings func() poller.Settings // lists and rules as last read; nil: never
-	Health   func() poller.Health   // nil: not polled here
+	Guards   policy.Policy            // its policy as it holds now
+	Settings func() record.Settings   // lists and rules as last read; nil: never
+	Health   func() record.PollHealth // nil: not polled here
 	// Page has the pager of a test card called, or the call resolved; nil: the account isn't paged for here.
 	Page func(ctx context.Context, page record.Page) error
 }
@@ -146,10 +147,25 @@ func (n *Notifier) queue(account string) *queue {
 func (n *Notifier) Owns(account string) bool { return n.own(account) != nil }
 
 // Notify says that events of the account were put into the outbox. They are passed along so that they need not be read
-// back.
+// back, unless what is stored of their attacks has to be.
 func (n *Notifier) Notify(account string, events []record.Event) {
-	if q := n.queue(account); q != nil {
+	unread := func(e record.Event) bool { return e.Subject != "" && e.Attack == nil }
+	switch q := n.queue(account); {
+	case q == nil:
+	case slices.ContainsFunc(events, unread):
+		q.expect(math.MaxInt)
+	default:
 		q.add(events)
+	}
+}
+
+// Saved says what a poll stored of the account.
+func (n *Notifier) Saved(account string, u record.PollUpdate) {
+	if q := n.queue(account); q != nil {
+		q.saved(u)
+	}
+	if len(u.Judged) > 0 {
+		n.Redraw(account)
 	}
 }
 

@@ -3,7 +3,6 @@ package notify
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
@@ -58,36 +57,37 @@ func planners() map[record.EventKind]planner {
 	}
 }
 
-// of is the planner of a kind with a payload.
-func of[P record.Payload](pure func(p P, f facts) plan) planner {
+// of is the planner of a kind with a detail.
+func of[P record.Detail](pure func(p P, f facts) plan) planner {
 	return func(f facts) (plan, error) {
-		p, ok := f.Payload.(P)
+		p, ok := f.Detail.(P)
 		if !ok {
-			return plan{}, fmt.Errorf("notify event %s: %s has the payload %T", f.ID, f.Kind, f.Payload)
+			return plan{}, fmt.Errorf("notify event %s: %s has the detail %T", f.ID, f.Kind, f.Detail)
 		}
 		return pure(p, f), nil
 	}
 }
 
-// says is the planner of a kind whose message follows from its payload.
-func says[P record.Payload](draw func(*config.Account, P) card.Message) planner {
+// says is the planner of a kind whose message follows from its detail.
+func says[P record.Detail](draw func(*config.Account, P) card.Message) planner {
 	return of(func(p P, f facts) plan { return say(f.post(draw(f.account.Account, p))) })
 }
 
-// handle brings an event to Slack, and takes it off the outbox: load its facts, plan, post, record.
-func (n *Notifier) handle(ctx context.Context, a Account, e record.Event) error {
+// handle brings an event to Slack, and takes it off the outbox: load its facts, plan, post, record. Waiting are the
+// poller's events of its attack that wait, itself among them.
+func (n *Notifier) handle(ctx context.Context, a Account, e record.Event, waiting ...record.Event) error {
 	if urgent(e) {
 		ctx = slackconn.Urgent(ctx)
 	}
 	f := n.facts(a, "")
-	if f.Event = e; e.Attack().ID != "" {
-		f.attack = record.AttackID(a.Name, e.Attack().ID)
+	if f.Event, f.waiting = e, waiting; e.Subject != "" {
+		f.attack = record.AttackID(a.Name, e.Subject)
 	}
 	if err := n.load(ctx, &f); err != nil {
 		return err
 	}
 	if q := n.queue(e.Account); q != nil {
-		q.print(append(slices.Clip(f.waiting), e)...) // this message also removes the events that it supersedes
+		q.print(e)
 		if !q.covers(e, f.attack) {
 			return &orderError{f.attack} // facts may be older than the event that is before it
 		}
@@ -185,7 +185,7 @@ func (n *Notifier) recordCard(ctx context.Context, f facts, id string, card deli
 // place is known. One that was found, because another replica had posted it before, may have been drawn at any
 // time.
 func (n *Notifier) catchUp(ctx context.Context, drawn facts, found bool) {
-	now, err := n.cfg.Store.Cards.Details(ctx, drawn.Account, drawn.attack)
+	now, err := n.cfg.Store.Cards.Details(ctx, drawn.Account, drawn.attack, nil)
 	newer := now.State.Revision > drawn.State.Revision
 	if err == nil && (found || newer || doneSince(now, drawn.AttackDetails)) {
 		err = n.MarkActed(ctx, drawn.Account, drawn.attack)

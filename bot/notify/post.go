@@ -178,6 +178,9 @@ func (n *Notifier) postBegun(ctx context.Context, p Post, t *trial) (done delive
 			return done, err
 		}
 		n.logSaid(w)
+		if q := n.queue(p.Account); q != nil {
+			q.said(w.ID)
+		}
 	}
 	for try := 1; ; try++ {
 		// A stop leaves it its time: what is written down as tried and wasn't sent, the next owner would have to look for.
@@ -241,7 +244,7 @@ func (n *Notifier) sendOnce(ctx context.Context, p Post, patience time.Duration)
 
 // logSaid logs that an event gets no message of its own.
 func (n *Notifier) logSaid(e record.Event) {
-	n.cfg.Log.Info("superseded: the card or another reply says it", "account", e.Account, "attack", e.Attack().ID,
+	n.cfg.Log.Info("superseded: the card or another reply says it", "account", e.Account, "attack", e.Subject,
 		"kind", e.Kind)
 }
 

@@ -38,7 +38,7 @@ func TestAnEventIsPrintedBeforeItIsPosted(t *testing.T) {
 	hostile.Path = "/\u202etxt.exe"
 	state := record.AttackState{Attack: hostile, Revision: 1, Notified: true, Channel: "C1"}
 	e := began()
-	e.Payload = record.AttackChanged{Attack: hostile, Revision: 1, Suppressed: true}
+	e.Attack, e.Detail = &state, record.AttackFacts{Suppressed: true}
 	var first, second bytes.Buffer
 	at := ""
 	owningWith(t, func(string, string) string {
@@ -50,7 +50,7 @@ func TestAnEventIsPrintedBeforeItIsPosted(t *testing.T) {
 		b.holds(state)
 		cfg.Lines = &first
 	}, func(n *Notifier, _ *choosy) {
-		n.Notify("acme", []record.Event{e})
+		n.queue("acme").add([]record.Event{e})
 		after(3 * time.Second)
 	})
 	require.Contains(t, at, e.Print().ID, "it stands there when Slack gets the message")
@@ -71,13 +71,12 @@ func TestWhatIsSupersededIsPrinted(t *testing.T) {
 	newest := waits("worse", record.Worsened, 3)
 	grew, figures := waits("grew", record.Grew, 2), waits("figures", record.Grew, 3)
 	var out bytes.Buffer
-	var stored *box
 	owningWith(t, takesAll, func(cfg *Config, b *box) {
-		stored, cfg.Lines = b, &out
+		cfg.Lines = &out
+		b.announce(newest, grew)
 		b.holds(record.AttackState{Attack: through, Revision: 3, Notified: true, Channel: "C1"})
 	}, func(n *Notifier, _ *choosy) {
-		stored.announce(newest, grew) // the queue knows only what it is told
-		n.Notify("acme", []record.Event{newest, figures})
+		n.queue("acme").add([]record.Event{figures})
 		after(time.Minute)
 	})
 	require.Equal(t, map[string]int{line(newest): 1, line(grew): 1, line(figures): 1}, printed(t, &out))

@@ -28,7 +28,7 @@ type queue struct {
 	mu      sync.Mutex
 	lanes   map[string]*lane     // by channel; by "" that which posts nothing
 	aside   []*queued            // parked events that are not due
-	known   map[string]time.Time // since when an event waits, by id; zero: it was notified lately, and an outbox read meanwhile must not bring it again
+	known   map[string]*queued   // what waits, by id; nil: it was notified lately, and an outbox read meanwhile must not bring it again
 	lately  []done               // the latter, in order
 	holders map[string]*queued   // events that are being notified or parked, by subject
 	behind  map[string][]*queued // what waits for the holder of a subject
@@ -48,7 +48,7 @@ func newQueue(n *Notifier, a Account) *queue {
 	return &queue{
 		notifier: n, account: a, began: time.Now(), missing: true, wake: make(chan struct{}, 1),
 		stopping: make(chan struct{}),
-		lanes:    map[string]*lane{}, known: map[string]time.Time{}, holders: map[string]*queued{},
+		lanes:    map[string]*lane{}, known: map[string]*queued{}, holders: map[string]*queued{},
 		behind: map[string][]*queued{},
 	}
 }
@@ -70,7 +70,7 @@ func (q *queue) add(events []record.Event) {
 			continue
 		}
 		w := &queued{Event: e, since: time.Now(), subjects: []string{subject(e)}, rank: e.Rank()}
-		q.known[e.ID] = w.since
+		q.known[e.ID] = w
 		q.wait(w)
 		if w.stormCard() {
 			time.AfterFunc(stormPatience, func() {
@@ -84,6 +84,49 @@ func (q *queue) add(events []record.Event) {
 				l.paused = time.Time{}
 			}
 		}
+	}
+}
+
+// saved adds the events of what a poll stored. What waits is drawn as its attack was stored last.
+func (q *queue) saved(u record.PollUpdate) {
+	events := slices.Clone(u.Events)
+	for i, e := range events {
+		if s, ok := u.Attacks[e.Subject]; ok {
+			events[i].Attack = &s
+		}
+	}
+	q.add(events)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.known {
+		if w == nil {
+			continue
+		}
+		if s, ok := u.Attacks[w.Subject]; ok {
+			w.Attack = &s
+		}
+	}
+}
+
+// waiting is an event as it is to be notified now, and what the poller found about its attack and waits. The caller
+// doesn't hold mu.
+func (q *queue) waiting(of *queued) (e record.Event, all []record.Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.known {
+		if w != nil && w.Subject == of.Subject && w.Subject != "" && w.Revision > 0 && !w.said {
+			all = append(all, w.Event)
+		}
+	}
+	return of.Event, all
+}
+
+// said notes that another message says an event, which was taken off the outbox.
+func (q *queue) said(id string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w := q.known[id]; w != nil {
+		w.said = true
 	}
 }
 
@@ -122,9 +165,9 @@ func (q *queue) backlog() (all metrics.Queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all.Waiting = len(q.known) - len(q.lately)
-	for _, since := range q.known {
-		if !since.IsZero() {
-			all.Age = max(all.Age, time.Since(since))
+	for _, w := range q.known {
+		if w != nil {
+			all.Age = max(all.Age, time.Since(w.since))
 		}
 	}
 	return all
@@ -141,8 +184,9 @@ func (q *queue) run(held, more context.Context) {
 		var all []func(context.Context)
 		wait := redrawAgain
 		delay.Run(q.notifier.cfg.Log, "events of "+q.account.Name, func() {
-			q.load(held)
-			all, wait = q.start()
+			if q.load(held) {
+				all, wait = q.start()
+			}
 		})
 		for _, work := range all {
 			working.Go(func() { work(held) })
@@ -155,16 +199,17 @@ func (q *queue) run(held, more context.Context) {
 	}
 }
 
-// load adds what the outbox holds if that is not known here.
-func (q *queue) load(ctx context.Context) {
+// load adds what the outbox holds if that is not known here. As long as it can't be read nothing is begun: what waits
+// there may be about the same.
+func (q *queue) load(ctx context.Context) bool {
 	q.mu.Lock()
 	missing := q.missing
 	q.missing = false
 	q.mu.Unlock()
 	if !missing {
-		return
+		return true
 	}
-	events, err := q.notifier.cfg.Store.Outbox.Waiting(ctx, q.account.Name)
+	events, err := q.unread(ctx)
 	if err != nil {
 		q.notifier.cfg.Log.WarnContext(ctx, "read outbox", "account", q.account.Name, "err", err)
 		q.mu.Lock()
@@ -172,6 +217,31 @@ func (q *queue) load(ctx context.Context) {
 		q.mu.Unlock()
 	}
 	q.add(events)
+	return err == nil
+}
+
+// unread reads what the outbox holds and isn't known here, with what is stored of the attacks.
+func (q *queue) unread(ctx context.Context) (events []record.Event, err error) {
+	s := q.notifier.cfg.Store
+	all, err := s.Outbox.Waiting(ctx, q.account.Name)
+	var attacks []string
+	q.mu.Lock()
+	for _, e := range all {
+		if _, known := q.known[e.ID]; !known {
+			events, attacks = append(events, e), append(attacks, record.AttackID(e.Account, e.Subject))
+		}
+	}
+	q.mu.Unlock()
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	states, err := s.Attacks.StatesOf(ctx, q.account.Name, attacks)
+	for i, id := range attacks {
+		if s, stored := states[id]; stored {
+			events[i].Attack = &s
+		}
+	}
+	return events, err
 }
 
 // start is what is to be done now, and how long until there is more.
@@ -327,8 +397,9 @@ func (q *queue) covers(e record.Event, attack string) bool {
 // work notifies one event.
 func (q *queue) work(held context.Context, w *queued) {
 	begun := time.Now()
+	e, waiting := q.waiting(w)
 	err := delay.Try(q.notifier.cfg.Log, "an event", func() error {
-		return q.notifier.handle(record.WithRequest(held, w.Request), q.account, w.Event)
+		return q.notifier.handle(record.WithRequest(held, w.Request), q.account, e, waiting...)
 	})
 	if err == nil {
 		q.notifier.tried.drop(q.account.Name, w.ID)
@@ -350,7 +421,7 @@ func (q *queue) ended(w *queued, begun time.Time, err error) {
 	var later *laterError
 	switch {
 	case err == nil:
-		q.known[w.ID] = time.Time{}
+		q.known[w.ID] = nil
 		q.lately = append(q.lately, done{w.ID, time.Now()})
 		q.release(w)
 		l.succeed()
@@ -383,7 +454,7 @@ func (q *queue) ended(w *queued, begun time.Time, err error) {
 	if order != nil {
 		w.subjects = append(w.subjects, order.subject)
 		for _, c := range l.waits { // its message belongs under the card of its attack, which goes first
-			if c.subjects[0] == order.subject && c.ID == record.CardDelivery(c.Account, c.Attack().ID) {
+			if c.subjects[0] == order.subject && c.ID == record.CardDelivery(c.Account, c.Subject) {
 				w.rank = max(w.rank, c.rank+1)
 			}
 		}

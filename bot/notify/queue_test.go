@@ -189,7 +189,7 @@ func owningWith(t *testing.T, refuses func(channel, text string) string, configu
 
 // emits has an event notified that posts a line.
 func emits(n *Notifier, channel, name string) {
-	n.Notify("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Kind: record.PagerUnreachable, At: time.Now(), Payload: record.PagerFault{Why: name, Route: "r"}}})
+	n.Notify("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Kind: record.PagerUnreachable, At: time.Now(), Detail: record.PagerFault{Why: name, Route: "r"}}})
 }
 
 // waiting is how many events of the account wait.
@@ -228,7 +228,7 @@ func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		waiting := newQueue(made(Config{}), Account{Account: &config.Account{Name: "acme"}})
-		events := []record.Event{{ID: "storm", Channel: "C1", Kind: record.NewAttack, Payload: record.AttackChanged{Storm: &record.Storm{}}}, {ID: "attack", Channel: "C1", Kind: record.NewAttack}}
+		events := []record.Event{{ID: "storm", Channel: "C1", Kind: record.NewAttack, Subject: apiclient.OwnID + "C1"}, {ID: "attack", Channel: "C1", Kind: record.NewAttack}}
 		for i := range 4 {
 			events = append(events, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Kind: record.NewIncident})
 		}
@@ -247,7 +247,7 @@ func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 func TestAnIncidentGoesAheadOfItsAttacksCard(t *testing.T) {
 	t.Parallel()
 	about := func(id string, kind record.EventKind) record.Event {
-		return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, Payload: record.AttackChanged{Attack: apiclient.Attack{ID: "x:1"}}}
+		return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, Subject: "x:1"}
 	}
 	q := newQueue(made(Config{MessagesPerSecond: 1, Slack: slackconn.Connect(slackconn.Config{})}),
 		Account{Account: &config.Account{Name: "acme"}})
@@ -287,8 +287,7 @@ func TestACardInDoubtYieldsOnlyToWhatGoesFirst(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_800_000_000, 0)
 	event := func(id string, kind record.EventKind, attack string, at time.Time) record.Event {
-		p := record.AttackChanged{Attack: apiclient.Attack{ID: attack}}
-		return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, At: at, Payload: p}
+		return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, Subject: attack, At: at}
 	}
 	q := newQueue(made(Config{}), Account{Account: &config.Account{Name: "acme"}})
 	q.add([]record.Event{event("card", record.NewAttack, "x:1", at)})

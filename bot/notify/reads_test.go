@@ -26,7 +26,7 @@ func TestAReplyReadsOneChangeAndARedrawAllOnce(t *testing.T) {
 	})
 	require.NoError(t, box.Ping(t.Context())) // it is connected
 	box.reads = nil
-	settled := record.Event{ID: "c1:done", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}
+	settled := record.Event{ID: "c1:done", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", At: now, Detail: record.ChangeFacts{Change: "c1"}}
 	require.NoError(t, n.handle(t.Context(), n.accounts["acme"], settled))
 	require.Equal(t, []string{"{a:acme}:changes", "{a:acme}:cards"}, box.reads)
 	require.Len(t, slack.took, 1)

@@ -58,8 +58,8 @@ func signal(wake chan<- struct{}) {
 
 // urgency is how soon a card shows an event of its attack.
 func urgency(e record.Event) record.Urgency {
-	switch incident, grew := e.Attack().Incident(), e.Kind == record.Grew; {
-	case e.Storm() != nil && grew:
+	switch incident, grew := e.Severity() == record.SeverityCritical, e.Kind == record.Grew; {
+	case record.IsStorm(e.Subject) && grew:
 		return record.UrgentStorm
 	case incident && grew:
 		return record.UrgentGrown

@@ -35,7 +35,7 @@ func TestACardIsPostedOnceThoughTheServicesClockIsAhead(t *testing.T) {
 		cfg.Clocks = clock.New()
 		cfg.Clocks.Service("acme").Note(time.Now(), time.Now().Add(5*time.Minute))
 	}, func(n *Notifier, s *choosy) {
-		n.Notify("acme", []record.Event{began()})
+		n.queue("acme").add([]record.Event{began()})
 		time.Sleep(time.Minute)
 		require.Zero(t, waiting(n))
 		require.Len(t, s.all(), 1)
@@ -51,9 +51,9 @@ func TestAChangeIsSaidUnderTheCardOfADeadReplica(t *testing.T) {
 		stored, cfg.MessagesPerSecond = b, 1
 		b.holds(record.AttackState{Attack: through, Revision: 1, Notified: true, Channel: "C1"})
 	}, func(n *Notifier, s *choosy) {
-		settled := record.Event{ID: "c1:done", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}
+		settled := record.Event{ID: "c1:done", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", At: now, Detail: record.ChangeFacts{Change: "c1"}}
 		stored.postedBefore(s, began(), settled)
-		n.Notify("acme", []record.Event{began(), settled})
+		n.queue("acme").add([]record.Event{began(), settled})
 		time.Sleep(time.Minute)
 		require.Zero(t, waiting(n))
 		require.Equal(t, []record.Place{{Channel: "C1", TS: "1.9"}}, stored.cards)
@@ -68,14 +68,14 @@ func TestAChangeIsSaidUnderTheCardOfADeadReplica(t *testing.T) {
 func TestWhatIsSaidUnderAFoundCardEnds(t *testing.T) {
 	t.Parallel()
 	var stored *box
-	became := record.Event{ID: "e1", Account: "acme", Kind: record.BecameIncident, Channel: "C1", At: now, Payload: changed(incident(), 2)}
+	became := waits("e1", record.BecameIncident, 2)
 	owningWith(t, takesAll, func(_ *Config, b *box) {
 		stored = b
 		b.holds(record.AttackState{Attack: incident(), Revision: 2, Notified: true, Channel: "C1"})
 		b.meets = func() { b.redis.Del("{a:acme}:cards") } // as where somebody's value lies in its place
 	}, func(n *Notifier, s *choosy) {
 		stored.postedBefore(s, began(), became)
-		n.Notify("acme", []record.Event{became})
+		n.queue("acme").add([]record.Event{became})
 		time.Sleep(time.Minute)
 		require.Zero(t, waiting(n))
 		require.Len(t, s.all(), 1)
@@ -87,14 +87,15 @@ func TestWhatIsSaidUnderAFoundCardEnds(t *testing.T) {
 // there, and leaves no card behind that isn't known.
 func TestTheCardOfADeadReplicaMoves(t *testing.T) {
 	t.Parallel()
-	became := record.Event{ID: "e1", Account: "acme", Kind: record.BecameIncident, Channel: "C2", At: now, Payload: changed(incident(), 2)}
+	became := waits("e1", record.BecameIncident, 2)
+	became.Channel = "C2"
 	var stored *box
 	owningWith(t, takesAll, func(_ *Config, b *box) {
 		stored = b
 		b.holds(record.AttackState{Attack: incident(), Revision: 2, Notified: true, Channel: "C2"})
 	}, func(n *Notifier, s *choosy) {
 		stored.postedBefore(s, began(), became)
-		n.Notify("acme", []record.Event{became}) // the channels have turns of their own: this one is first
+		n.Pending("acme", 2)
 		time.Sleep(time.Minute)
 		require.Zero(t, waiting(n))
 		require.Equal(t, []record.Place{{Channel: "C1", TS: "1.9"}, {Channel: "C1", TS: "1.1"}}, stored.cards,

@@ -145,7 +145,7 @@ func cardMeta(change ...func(c *call.Situation)) map[string]any {
 
 // worseMeta is what a reply under the card of an attack that got worse carries.
 func worseMeta(a apiclient.Attack) map[string]any {
-	return card.Worse(&config.Account{Name: "acme"}, record.Event{At: now, Payload: record.AttackChanged{Attack: a}}).Metadata.EventPayload
+	return card.Worse(&config.Account{Name: "acme"}, record.Event{At: now, Attack: &record.AttackState{Attack: a}}, "").Metadata.EventPayload
 }
 
 // denied is a change, patched another one with a rule of its own.

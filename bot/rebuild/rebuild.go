@@ -205,6 +205,6 @@ func (r *Rebuild) event(epoch, channel string, facts record.RebuildFacts) record
 	account := r.Account.Name
 	return record.Event{
 		ID: record.DeliveryID(account, channel+" "+epoch, record.StoreRebuilt, 0), Account: account,
-		Kind: record.StoreRebuilt, Channel: channel, At: r.now(), Payload: facts,
+		Kind: record.StoreRebuilt, Channel: channel, At: r.now(), Detail: facts,
 	}
 }

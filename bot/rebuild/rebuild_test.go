@@ -27,12 +27,12 @@ func rebuilt(f found, entries []apiclient.IPRule, noLists bool, posted ...record
 }
 
 // rebuiltIn is what each event says, by its channel.
-func rebuiltIn(t *testing.T, r store.Rebuilt) map[string]record.Payload {
+func rebuiltIn(t *testing.T, r store.Rebuilt) map[string]record.Detail {
 	t.Helper()
-	all, ids := map[string]record.Payload{}, map[string]bool{}
+	all, ids := map[string]record.Detail{}, map[string]bool{}
 	for _, e := range r.Events {
 		require.Equal(t, []any{"acme", record.StoreRebuilt, noon}, []any{e.Account, e.Kind, e.At})
-		all[e.Channel], ids[e.ID] = e.Payload, true
+		all[e.Channel], ids[e.ID] = e.Detail, true
 	}
 	require.Len(t, ids, len(r.Events), "each is delivered once")
 	return all
@@ -72,31 +72,31 @@ func TestEachChannelIsNotifiedOfARebuild(t *testing.T) {
 			posted  []record.Change
 			entries []apiclient.IPRule
 			noLists bool
-			want    map[string]record.Payload
+			want    map[string]record.Detail
 		}{
-			"a first start": {found: newFound(), want: map[string]record.Payload{}},
+			"a first start": {found: newFound(), want: map[string]record.Detail{}},
 			"no channel can be read": {
 				found: unreadable,
-				want:  map[string]record.Payload{"C1": record.RebuildFacts{Unreadable: true}},
+				want:  map[string]record.Detail{"C1": record.RebuildFacts{Unreadable: true}},
 			},
 			"the first start's message alone": {
 				found: foundOf(noon.Add(-time.Hour), nil, nil),
-				want:  map[string]record.Payload{"C1": record.RebuildFacts{}, "C2": record.RebuildFacts{}},
+				want:  map[string]record.Detail{"C1": record.RebuildFacts{}, "C2": record.RebuildFacts{}},
 			},
 			"cards and changes, each in its channel": {
 				found:  foundOf(time.Time{}, card, map[string]string{"c1": "C1", "c2": "C2", "c3": "C2"}),
 				posted: []record.Change{denial("c1", time.Hour), denial("c2", time.Hour), denial("c3", -time.Minute)},
-				want:   map[string]record.Payload{"C1": record.RebuildFacts{InForce: 1}, "C2": record.RebuildFacts{Cards: 1, InForce: 1}},
+				want:   map[string]record.Detail{"C1": record.RebuildFacts{InForce: 1}, "C2": record.RebuildFacts{Cards: 1, InForce: 1}},
 			},
 			"what concerns no channel is said once": {
 				found:   foundOf(time.Time{}, nil, map[string]string{"c1": "C2"}),
 				posted:  []record.Change{{ID: "c1", Account: "acme", State: record.StateDone, At: noon}},
 				entries: []apiclient.IPRule{listed},
-				want:    map[string]record.Payload{"C1": record.RebuildFacts{Listed: 1, Unknown: []string{"c1"}}, "C2": record.RebuildFacts{}},
+				want:    map[string]record.Detail{"C1": record.RebuildFacts{Listed: 1, Unknown: []string{"c1"}}, "C2": record.RebuildFacts{}},
 			},
 			"a channel that can't be read gets no message": {
 				found: partly, noLists: true,
-				want: map[string]record.Payload{"C1": record.RebuildFacts{NoLists: true, Unread: []string{"C2"}}},
+				want: map[string]record.Detail{"C1": record.RebuildFacts{NoLists: true, Unread: []string{"C2"}}},
 			},
 		} {
 			require.Equal(t, tt.want, rebuiltIn(t, rebuilt(tt.found, tt.entries, tt.noLists, tt.posted...)), name)

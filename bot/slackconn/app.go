@@ -65,24 +65,16 @@ func (i Identity) Has(scope string) bool { return slices.Contains(i.Scopes, scop
 
 // Missing are the scopes that the manifest requests and the token lacks; none if Slack didn't list its scopes.
 func (i Identity) Missing() []Scope {
-	var missing []Scope
-	for _, s := range scopes() {
-		if i.Scopes != nil && !s.Optional && !i.Has(s.Name) {
-			missing = append(missing, s)
-		}
-	}
-	return missing
+	return slices.DeleteFunc(scopes(), func(s Scope) bool {
+		return i.Scopes == nil || s.Optional || slices.Contains(i.Scopes, s.Name)
+	})
 }
 
 // Surplus are the token's scopes that wafbot doesn't use.
 func (i Identity) Surplus() []string {
-	var surplus []string
-	for _, name := range i.Scopes {
-		if !slices.ContainsFunc(scopes(), func(s Scope) bool { return s.Name == name }) {
-			surplus = append(surplus, name)
-		}
-	}
-	return surplus
+	return slices.DeleteFunc(slices.Clone(i.Scopes), func(name string) bool {
+		return slices.ContainsFunc(scopes(), func(s Scope) bool { return s.Name == name })
+	})
 }
 
 // selfAgain is the pause before Slack is asked again who the token is.
@@ -106,7 +98,7 @@ func (s *Client) withSelf(ctx context.Context, do func(self Identity) error) {
 func (s *Client) LogMissingScopes(ctx context.Context) {
 	s.withSelf(ctx, func(self Identity) error {
 		for _, scope := range self.Missing() {
-			s.log.WarnContext(ctx, "slack's token lacks a scope", "scope", scope.Name, "for", scope.For,
+			s.Log.WarnContext(ctx, "slack's token lacks a scope", "scope", scope.Name, "for", scope.For,
 				"without_it", scope.Without, "fix", FixScope(scope.Name))
 		}
 		return nil
@@ -137,11 +129,8 @@ func (s *Client) App() string {
 // what is below it over HTTP; without one the app uses Socket Mode.
 func Manifest(base string) string {
 	var b strings.Builder
-	// Writing to a Builder and the fields of a fixed template can't fail.
-	_ = manifestTemplate().Execute(&b, struct {
-		Base   string
-		Scopes []Scope
-	}{base, scopes()})
+	// Writing to a Builder and a fixed template's values can't fail.
+	_ = template.Must(template.New("manifest").Parse(manifest)).Execute(&b, map[string]any{"Base": base, "Scopes": scopes()})
 	return b.String()
 }
 
@@ -151,8 +140,8 @@ func ManifestLink(manifest string) string {
 	return "https://api.slack.com/apps?new_app=1&manifest_yaml=" + escaped
 }
 
-func manifestTemplate() *template.Template {
-	return template.Must(template.New("manifest").Parse(`display_information:
+// manifest is the template of the manifest.
+const manifest = `display_information:
   name: wafbot
   description: Brings attacks to Slack as cards with buttons, and carries out what people decide.
   background_color: "#1f2d3d"
@@ -199,5 +188,4 @@ settings:
   org_deploy_enabled: false
   socket_mode_enabled: {{not .Base}}
   token_rotation_enabled: false # wafbot doesn't renew tokens
-`))
-}
+`

@@ -164,7 +164,7 @@ func troubles() map[string]Trouble {
 	}
 }
 
-// Explain puts an error of Slack into words. It returns false if Slack didn't answer.
+// Explain puts an error of Slack into words. It returns false, and words for that, if Slack didn't answer.
 func Explain(err error) (Trouble, bool) {
 	if limited, ok := errors.AsType[*slack.RateLimitedError](err); ok {
 		return Trouble{fmt.Sprintf("Slack takes no more of these requests for %s (ratelimited)", limited.RetryAfter.Round(time.Second)), fixLater}, true
@@ -180,7 +180,7 @@ func Explain(err error) (Trouble, bool) {
 	trouble, known := troubles()[name]
 	switch {
 	case name == "":
-		return Trouble{}, false
+		return Trouble{"no answer", fixLater}, false
 	case name == "missing_scope":
 		return missingScope(err), true
 	case known:
@@ -199,10 +199,8 @@ func Explain(err error) (Trouble, bool) {
 
 // Brief is what is wrong, for people who run wafbot.
 func Brief(err error) string {
-	if t, ok := Explain(err); ok {
-		return t.Text
-	}
-	return "no answer"
+	t, _ := Explain(err)
+	return t.Text
 }
 
 // ExplainAppToken is Explain for the app-level token, which installing the app again does not renew.

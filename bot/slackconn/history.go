@@ -96,11 +96,11 @@ func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs 
 			NextCursor string `json:"next_cursor"`
 		} `json:"response_metadata"`
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+method, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.APIURL+method, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, "", apiclient.WithoutURL(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+s.token.Reveal())
+	req.Header.Set("Authorization", "Bearer "+s.Token.Reveal())
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	res, err := s.http.Do(req) //nolint:bodyclose // it is read to its end already
 	switch {

@@ -142,12 +142,6 @@ func (l *link) close() error {
 	return l.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(leaveWithin))
 }
 
-func (l *link) left() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.leaving
-}
-
 // serve reads a link to its end: Slack ends it, or the context ends, or a spare link makes room for another replica.
 func (s *Socket) serve(ctx context.Context, l *link) {
 	read, kept := make(chan struct{}), make(chan struct{})
@@ -290,7 +284,7 @@ func (s *Socket) closed(l *link, err error) {
 	s.state.Open--
 	s.mu.Unlock()
 	switch {
-	case l.left():
+	case l.leaving: // nothing writes it any more
 	case l.reason != "":
 		s.fail(ended(l.reason))
 	case l.renewed():

@@ -3,7 +3,6 @@ package slackconn
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -69,12 +68,12 @@ type groups struct {
 
 // mark is the current version; known is false if it can't be read.
 func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) {
-	if s.people == nil {
+	if s.People == nil {
 		return "", true
 	}
 	ctx, cancel := context.WithTimeout(ctx, markTimeout)
 	defer cancel()
-	mark, err := s.people.PeopleMark(ctx, of)
+	mark, err := s.People.PeopleMark(ctx, of)
 	return mark, err == nil
 }
 
@@ -86,7 +85,7 @@ func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) 
 func (s *Client) Member(ctx context.Context, team, user string) (name, workspace string, full bool, err error) {
 	defer func() {
 		if err != nil {
-			s.unknown.Do(func() { s.log.Warn("look up member", "user", user, "err", err) })
+			s.unknown.Do(func() { s.Log.Warn("look up member", "user", user, "err", err) })
 		}
 	}()
 	self, err := s.Self(ctx)
@@ -232,20 +231,12 @@ func (s *Client) askGroups(ctx context.Context, mark string) error {
 	if ctx.Err() != nil {
 		return ctx.Err() // the caller gave up, which says nothing about Slack
 	}
-	g.refused, g.again = err, time.Now().Add(pauseAfter(err))
-	g.logOnce(s.log, err)
+	g.refused, g.again = err, time.Now().Add(min(max(retryAfter(err), groupsAgain), PeopleCachedFor))
+	g.logOnce(s.Log, err)
 	if err == nil {
 		g.all, g.cached = all, cached{time.Now(), mark}
 	}
 	return err
-}
-
-// pauseAfter is the pause after an error.
-func pauseAfter(err error) time.Duration {
-	if limited, ok := errors.AsType[*slack.RateLimitedError](err); ok {
-		return min(max(limited.RetryAfter, groupsAgain), PeopleCachedFor)
-	}
-	return groupsAgain
 }
 
 // logOnce logs once that the groups can't be read, and once that they can again. The caller holds mu.
@@ -254,10 +245,7 @@ func (g *groups) logOnce(log *slog.Logger, err error) {
 	case failing == g.logged:
 		return
 	case failing:
-		t, ok := Explain(err)
-		if !ok {
-			t = Trouble{Text: "no answer", Fix: fixLater}
-		}
+		t, _ := Explain(err)
 		log.Error("user groups can't be read: a role by user group counts for nothing", "why", t.Text, "fix", t.Fix, "err", err)
 	default:
 		log.Info("user groups can be read again")
@@ -274,10 +262,10 @@ func (s *Client) PeopleChanged(ctx context.Context, of string) error {
 		delete(s.members, of)
 		s.mu.Unlock()
 	}
-	if s.people == nil {
+	if s.People == nil {
 		return nil
 	}
-	if err := s.people.PeopleChanged(ctx, of); err != nil {
+	if err := s.People.PeopleChanged(ctx, of); err != nil {
 		return fmt.Errorf("invalidate %s on the other replicas: %w", of, err)
 	}
 	return nil

@@ -156,10 +156,9 @@ func (c *caller) method(u *url.URL) (name string, ofAPI bool) {
 }
 
 // unansweredError says that no answer came to a request, which may be on its way.
-type unansweredError struct{ err error }
+type unansweredError struct{ error }
 
-func (e *unansweredError) Error() string { return e.err.Error() }
-func (e *unansweredError) Unwrap() error { return e.err }
+func (e *unansweredError) Unwrap() error { return e.error }
 
 // Bounds of a hold, whatever Slack says, and how often what is urgent is tried in spite of it.
 const (

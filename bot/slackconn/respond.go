@@ -47,14 +47,12 @@ func Responses(apiURL string) string {
 
 // Respond posts to a request's response URL, if that is Slack's. Success is a bare "ok", or {"ok":true}: slack-go would
 // take any answer with status 200 for that.
-func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
-	if err := s.respond(ctx, address, msg); err != nil {
-		return fmt.Errorf("use response address: %w", err)
-	}
-	return nil
-}
-
-func (s *Client) respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
+func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("use response address: %w", err)
+		}
+	}()
 	body, err := json.Marshal(msg)
 	if err != nil {
 		return err
@@ -72,7 +70,7 @@ func (s *Client) respond(ctx context.Context, address string, msg *slack.Webhook
 	res, err := s.http.Do(req) //nolint:bodyclose // it is read to its end already
 	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() && ctx.Err() == nil {
 		s.silent.Store(time.Now().Add(silentAgain).UnixMilli())
-		s.log.ErrorContext(ctx, "the host of response URLs gives no answer: people are answered without",
+		s.Log.ErrorContext(ctx, "the host of response URLs gives no answer: people are answered without",
 			"host", req.URL.Host, "again", silentAgain)
 	}
 	if err != nil {
@@ -92,7 +90,7 @@ func (s *Client) respond(ctx context.Context, address string, msg *slack.Webhook
 // answersAt reports whether an address is where Slack takes answers: the host of its API, its hooks, or those of
 // GovSlack.
 func (s *Client) answersAt(u *url.URL) bool {
-	api, err := url.Parse(s.url)
+	api, err := url.Parse(s.APIURL)
 	if err != nil {
 		return false
 	}

@@ -33,16 +33,10 @@ type Config struct {
 
 // Client is the connection to one workspace.
 type Client struct {
-	api   *slack.Client
-	http  *caller
-	token apiclient.Secret
-	url   string // of the Web API, ends with a slash
-	links bool   // there is an app token
-
+	Config
+	api    *slack.Client
+	http   *caller
 	silent atomic.Int64 // until when response URLs aren't used, Unix ms
-
-	people People
-	log    *slog.Logger
 	groups groups
 
 	mu      sync.Mutex
@@ -79,25 +73,19 @@ func Connect(cfg Config) *Client {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Calls = cmp.Or(cfg.Calls, metrics.New().SlackCalls)
-	address := cmp.Or(cfg.APIURL, slack.APIURL)
+	cfg.APIURL = cmp.Or(cfg.APIURL, slack.APIURL)
 	caller := &caller{
-		client: apiclient.WithoutRedirects(cfg.HTTP), api: address, held: map[string]hold{}, calls: cfg.Calls, log: cfg.Log,
+		client: apiclient.WithoutRedirects(cfg.HTTP), api: cfg.APIURL, held: map[string]hold{}, calls: cfg.Calls, log: cfg.Log,
 	}
 	return &Client{
-		api:     slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(caller), slack.OptionAPIURL(address)),
+		Config: cfg,
+		api: slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(caller),
+			slack.OptionAPIURL(cfg.APIURL)),
 		http:    caller,
-		token:   cfg.Token,
-		url:     address,
-		links:   cfg.AppToken != "",
-		people:  cfg.People,
-		log:     cfg.Log,
 		members: map[string]member{},
 		unknown: rate.Sometimes{Interval: unknownAgain},
 	}
 }
-
-// Links reports whether there is an app token, which opens Socket Mode links.
-func (s *Client) Links() bool { return s.links }
 
 // Self is the token's owner. Slack is asked once.
 func (s *Client) Self(ctx context.Context) (Identity, error) {

@@ -85,7 +85,7 @@ func NewSocket(cfg SocketConfig) *Socket {
 // Slack refuses is tried again for ever, because the same answer passes with a fault of Slack's: only where nothing
 // else receives, and Slack has said nothing else for a minute from the start on, is it an error.
 func (s *Socket) Receive(ctx context.Context) error {
-	if !s.cfg.Slack.links {
+	if s.cfg.Slack.AppToken == "" {
 		return nil
 	}
 	g, keep := errgroup.WithContext(ctx)
@@ -121,7 +121,7 @@ func (s *Socket) keep(ctx context.Context, most int) error {
 			}
 			longest = refusedAgain
 		case err != nil:
-			refused, wait = time.Time{}, retryAfter(err)
+			refused, wait = time.Time{}, min(retryAfter(err), longestWait)
 		default:
 			refused = time.Time{}
 			opened := time.Now()
@@ -195,10 +195,10 @@ var errRefused = errors.New("slack refuses the app-level token")
 const wrongToken = "not_authed invalid_auth token_expired token_revoked not_allowed_token_type missing_scope " +
 	"account_inactive user_removed_from_team team_disabled no_permission access_denied"
 
-// retryAfter is the wait that Slack asks for.
+// retryAfter is the wait that Slack asks for; 0: none.
 func retryAfter(err error) time.Duration {
 	if limited, ok := errors.AsType[*slack.RateLimitedError](err); ok {
-		return min(limited.RetryAfter, longestWait)
+		return limited.RetryAfter
 	}
 	return 0
 }
@@ -222,7 +222,7 @@ func (s *Socket) takeSlot(ctx context.Context, most int) (id string, err error) 
 			return id, nil
 		}
 		if most == MaxLinks {
-			s.explain("all ten links of the app are taken by other replicas; one is taken over as soon as it is free")
+			s.fail(errors.New("all ten links of the app are taken by other replicas; one is taken over as soon as it is free"))
 		}
 		if err := delay.Sleep(ctx, spread(slotEvery)); err != nil {
 			return "", err
@@ -249,13 +249,6 @@ func (s *Socket) fail(err error) {
 	if name := ErrorName(err); name != "" {
 		s.state.Off = name == "socket_mode_not_enabled"
 	}
-}
-
-// explain records why there is no link.
-func (s *Socket) explain(trouble string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.Trouble = trouble
 }
 
 // State is how the links stand.

@@ -280,12 +280,8 @@ func (a *abused) askByTwoClocks() {
 			require.Equal(a.t, status, res.StatusCode, off)
 		})
 	}
-	res, err := http.Get(a.address + "/readyz")
-	require.NoError(a.t, err)
-	defer res.Body.Close()
-	ready, err := io.ReadAll(res.Body)
-	require.NoError(a.t, err)
-	require.Contains(a.t, string(ready), "this machine's clock is wrong")
+	_, ready := fetch(a.t, a.address+"/readyz")
+	require.Contains(a.t, ready, "this machine's clock is wrong")
 }
 
 // hostileTexts lists attacks whose texts are long and hostile.

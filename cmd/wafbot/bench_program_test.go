@@ -124,12 +124,8 @@ func (p *program) cpu(b *testing.B) time.Duration {
 // waiting reports whether wafbot has events left to be notified: what is in doubt could still come twice.
 func (p *program) waiting(b *testing.B) bool {
 	b.Helper()
-	res, err := http.Get(p.address + "/metrics")
-	require.NoError(b, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	require.NoError(b, err)
-	return regexp.MustCompile(`(?m)^wafbot_events_waiting\{.*\} [1-9]`).Match(text)
+	_, text := fetch(b, p.address+"/metrics")
+	return regexp.MustCompile(`(?m)^wafbot_events_waiting\{.*\} [1-9]`).MatchString(text)
 }
 
 // awaitRecorded waits until wafbot has no events left to be notified.

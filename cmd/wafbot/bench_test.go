@@ -114,11 +114,9 @@ func (s *stage) coldStart(b *testing.B, binary string) (started time.Duration, r
 	begun := time.Now()
 	address, kill := launch(b, cmd)
 	defer kill()
-	res, err := http.Get("http://" + address + "/healthz")
-	require.NoError(b, err)
+	status, _ := fetch(b, "http://"+address+"/healthz")
 	started = time.Since(begun)
-	res.Body.Close()
-	require.Equal(b, http.StatusOK, res.StatusCode)
+	require.Equal(b, http.StatusOK, status)
 	s.listing.awaitPolls(7) // one each 250 ms
 	return started, memoryMB(b, cmd.Process.Pid, "VmRSS")
 }

@@ -28,11 +28,8 @@ type completionCmd struct {
 
 // Run prints the script.
 func (c *completionCmd) Run(t *terminal) error {
-	script, err := shellScripts.ReadFile("completion/wafbot." + c.Shell)
-	if err != nil {
-		return fmt.Errorf("read script: %w", err)
-	}
-	_, err = t.out.Write(script)
+	script, _ := shellScripts.ReadFile("completion/wafbot." + c.Shell) // each of the enum's is there
+	_, err := t.out.Write(script)
 	return err
 }
 

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/verb"
@@ -12,14 +16,23 @@ import (
 // offered are the words that the program offers at the end of a line.
 func offered(t *testing.T, line string) (words []string) {
 	t.Helper()
-	got := typed(t, nil, append([]string{completeWord}, strings.Split(line, " ")...)...)
-	require.Equal(t, exitDone, got.code, got.err)
-	for row := range strings.Lines(got.out) {
+	var out bytes.Buffer
+	terminal{out: &out}.complete(described(), strings.Split(line, " "))
+	for row := range strings.Lines(out.String()) {
 		word, _, _ := strings.Cut(row, "\t")
 		words = append(words, word)
 	}
 	return words
 }
+
+// described are the programs.
+var described = sync.OnceValue(func() []*kong.Node {
+	parser, err := newParser(&terminal{out: io.Discard, err: io.Discard})
+	if err != nil {
+		panic(err) // no program would run
+	}
+	return parser.Model.Children
+})
 
 func TestWordsAreCompleted(t *testing.T) {
 	t.Parallel()
@@ -60,6 +73,7 @@ func TestWordsAreCompleted(t *testing.T) {
 	}
 	require.Contains(t, offered(t, ""), "status")
 	require.Equal(t, exitDone, typed(t, nil, completeWord).code)
+	require.Contains(t, typed(t, nil, completeWord, "de").out, "deny\tput sources on the denylist")
 }
 
 func TestEveryArgumentIsCompletedWithoutAConfiguration(t *testing.T) {

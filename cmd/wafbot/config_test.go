@@ -18,22 +18,15 @@ accounts:
   - {name: acme, token: secret-3, channel: C0ACME}
 `
 
-func written(t testing.TB, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "wafbot.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
-}
-
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()
-	good := written(t, smallConfig)
+	good := writeConfig(t, smallConfig)
 	require.Equal(t, answered{exitDone, good + ": right, accounts: 1\n", ""}, typed(t, nil, "config", "check", good))
 	require.Equal(t, answered{exitDone, good + ": right, accounts: 1\n", ""}, typed(t, []string{"WAFBOT_CONFIG=" + good}, "config", "check"))
-	bad := written(t, "polcy: 1\nlisten: x\n"+smallConfig)
+	bad := writeConfig(t, "polcy: 1\nlisten: x\n"+smallConfig)
 	require.Equal(t, answered{exitUsage, "", bad + ":1:1: polcy: unknown key; did you mean \"policy\"?\n" +
 		bad + ":2:9: listen: \"x\" is no address to listen on; write it like 127.0.0.1:8080 or :8080\n"}, typed(t, nil, "config", "check", bad))
-	noSlack := written(t, "accounts: [{name: acme, api_url: 'https://h/', token: t, channel: C0ACME}]\n")
+	noSlack := writeConfig(t, "accounts: [{name: acme, api_url: 'https://h/', token: t, channel: C0ACME}]\n")
 	require.Contains(t, typed(t, nil, "config", "check", noSlack).err, "slack.bot_token: missing", "serve would refuse it")
 	require.Equal(t, exitDone, typed(t, nil, "config", "show", noSlack).code, "the terminal takes it")
 }
@@ -68,7 +61,7 @@ func TestConfigCheckIsWhatServeDoes(t *testing.T) {
 		{smallConfig + "listen: nowhere\n", "is no address to listen on"},
 		{"accounts: [{name: acme, api_url: 'https://h/', token: t, channel: C0ACME}]\n", "slack.bot_token: missing"},
 	} {
-		path := written(t, bad.yaml)
+		path := writeConfig(t, bad.yaml)
 		checked := typed(t, nil, "config", "check", path)
 		require.Equal(t, exitUsage, checked.code, "%s: %+v", bad.yaml, checked)
 		require.Contains(t, checked.err, bad.says)
@@ -79,7 +72,7 @@ func TestConfigCheckIsWhatServeDoes(t *testing.T) {
 
 func TestConfigShowAndSchema(t *testing.T) {
 	t.Parallel()
-	shown := typed(t, nil, "config", "show", written(t, smallConfig))
+	shown := typed(t, nil, "config", "show", writeConfig(t, smallConfig))
 	require.Equal(t, exitDone, shown.code)
 	require.Contains(t, shown.out, "poll_interval: 20s")
 	require.Contains(t, shown.out, "[redacted]")

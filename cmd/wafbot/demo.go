@@ -43,9 +43,9 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 		return fmt.Errorf("listen for the bot: %w", err)
 	}
 	defer l.Close()
-	world, err := sandbox.New(sandbox.Config{Listen: onLoopback(d.Listen), Deliver: "http://" + l.Addr().String(), Speed: d.Speed, Seed: d.Seed})
+	world, err := openSandbox(sandbox.Config{Listen: d.Listen, Deliver: "http://" + l.Addr().String(), Speed: d.Speed, Seed: d.Seed}, log)
 	if err != nil {
-		return withFreePort(err)
+		return err
 	}
 	cfg, err := demoConfig(world)
 	if err != nil {
@@ -56,19 +56,23 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 	for i := range cfg.Accounts {
 		play(&cfg.Accounts[i], world, d.Speed)
 	}
-	warnOfOthers(log, d.Listen)
 	fmt.Fprintln(t.out, world.URL())
 	fmt.Fprintln(t.err, "Open that address. Everything is emulated and on this machine; nothing reaches a real Slack or a real service.")
-	return beside(ctx, world, func(ctx context.Context) error {
-		g, ctx := errgroup.WithContext(ctx)
-		shared := &sharedListener{Listener: l}
-		for range d.Replicas {
-			g.Go(func() error {
-				return serve(ctx, cfg, shared, botOptions{log: log, audit: &lineWriter{out: io.Discard}, speed: d.Speed})
-			}) // /waf audit shows it
-		}
-		return g.Wait()
-	})
+	outlive, end := context.WithCancel(context.WithoutCancel(ctx))
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return world.Run(outlive) })
+	var bots sync.WaitGroup
+	shared := &sharedListener{Listener: l}
+	bots.Add(d.Replicas)
+	for range d.Replicas {
+		g.Go(func() error {
+			defer bots.Done()
+			return serve(ctx, cfg, shared, botOptions{log: log, audit: &lineWriter{out: io.Discard}, speed: d.Speed})
+		}) // /waf audit shows it
+	}
+	bots.Wait()
+	end() // last: a stopping bot still needs its Redis
+	return g.Wait()
 }
 
 // maxReplicas is far more than a demonstration needs.
@@ -86,36 +90,13 @@ func (l *sharedListener) Close() (err error) {
 	return err
 }
 
-// withFreePort says what to do when it is the listening that failed.
-func withFreePort(err error) error {
-	if op := (*net.OpError)(nil); errors.As(err, &op) {
-		return fmt.Errorf("%w; --listen 127.0.0.1:0 picks a free port", err)
-	}
-	return err
-}
-
-// beside runs the world for as long as the bot runs. The world ends last: a stopping bot still needs its Redis.
-func beside(ctx context.Context, world *sandbox.World, bot func(context.Context) error) error {
-	outlive, end := context.WithCancel(context.WithoutCancel(ctx))
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return world.Run(outlive) })
-	g.Go(func() error {
-		defer end()
-		return bot(ctx)
-	})
-	return g.Wait()
-}
-
 // demoPoll is short: a card shows within a second.
 const demoPoll = time.Second
 
 // demoConfig is what the world's environment says, with all its accounts and the names of their applications.
 func demoConfig(world *sandbox.World) (*config.Config, error) {
-	cfg, err := config.Load("", world.Env())
+	cfg, err := loadToServe("", world.Env())
 	if err != nil {
-		return nil, err
-	}
-	if err := cfg.CheckServe(); err != nil {
 		return nil, err
 	}
 	template := cfg.Accounts[0]

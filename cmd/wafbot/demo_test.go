@@ -26,13 +26,9 @@ func TestDemo(t *testing.T) {
 		require.Error(t, err, "nothing listens outside loopback unless configured to")
 	}
 
-	res, err := http.Get(address)
-	require.NoError(t, err)
-	body, err := io.ReadAll(res.Body)
-	res.Body.Close()
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, res.StatusCode)
-	require.Contains(t, string(body), "<title>wafbot")
+	status, body := fetch(t, address)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, body, "<title>wafbot")
 
 	left := demo.stop()
 	require.Equal(t, exitDone, left.code, left.err)
@@ -61,12 +57,8 @@ func TestDemoWithReplicas(t *testing.T) {
 	demo := start(t, nil, "demo", "--listen", ":0", "--replicas", "3")
 	address := demo.line(t)
 	channel := func() string {
-		res, err := http.Get(address + "/sandbox/slack/messages?channel=waf&user=rob")
-		require.NoError(t, err)
-		defer res.Body.Close()
-		body, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
-		return string(body)
+		_, body := fetch(t, address+"/sandbox/slack/messages?channel=waf&user=rob")
+		return body
 	}
 	require.Eventually(t, func() bool { return strings.Contains(channel(), "wafbot watches acme") }, patience, 20*time.Millisecond)
 	for range 6 { // whichever replica takes them

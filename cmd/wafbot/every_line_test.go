@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/config"
@@ -127,8 +126,7 @@ func TestEveryLine(t *testing.T) {
 	together := func(w *world) {
 		w.cfg.Policy.Approval.RequiredFor = nil         // what needs approval waits; here everything is done
 		w.cfg.Policy.Responders = []string{"S0WAFRESP"} // which Rob is in
-		w.cfg.Slack.MessagesPerSecond = 0
-		w.Slack.SetRateLimits(false)
+		unpaced(w)
 	}
 	playOver(t, aRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
 		l := &liner{world: w, refused: map[string]int{}}
@@ -403,8 +401,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 	two := func(w *world) {
 		w.cfg.Policy.Admins = append(w.cfg.Policy.Admins, "U0VIC0003")
 		w.cfg.Policy.Terminal = map[string]config.TerminalUser{osActor().Name: {Role: "admin"}}
-		w.cfg.Slack.MessagesPerSecond = 0
-		w.Slack.SetRateLimits(false)
+		unpaced(w)
 	}
 	playOver(t, aRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
 		l, ann := &liner{world: w, refused: map[string]int{}}, person{"ann", record.Admin}
@@ -416,7 +413,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 			},
 			"form": func(line string) string { answer, _ := l.inAForm(ann, line); return answer },
 			"cli": func(line string) string {
-				got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad, block_path, allow, mode_off, rules_everywhere]", record.Admin)}, append(strings.Fields(line), "-y")...)
+				got := typed(t, w.shell("[broad, block_path, allow, mode_off, rules_everywhere]", record.Admin), append(strings.Fields(line), "-y")...)
 				require.Equal(t, exitFailed, got.code, "nothing was done yet")
 				return got.out + got.err
 			},
@@ -457,12 +454,13 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 func plain(m workspace.Message) string { return bare(m.Plain()) }
 
 // bare is a text without what is bold or code in it.
-func bare(text string) string { return strings.NewReplacer("*", "", "`", "").Replace(text) }
+func bare(text string) string { return marks.Replace(text) }
+
+var marks = strings.NewReplacer("*", "", "`", "")
 
 // atTheTerminal runs a line in the shell of a user with that role.
 func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 	l.t.Helper()
-	path := l.shell("[]", p.role)
 	parsed, err := grammar.Parse(line)
 	require.NoError(l.t, err)
 	args := append([]string{parsed.Name}, parsed.Words...)
@@ -472,7 +470,7 @@ func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 	for _, flag := range parsed.Flags {
 		args = append(args, "--"+flag)
 	}
-	env := []string{"WAFBOT_CONFIG=" + path}
+	env := l.shell("[]", p.role)
 	got := typed(l.t, env, append(args, "-y")...)
 	if trail = got.err; got.code != exitDone { // a script is shown the reason alone
 		require.NotContains(l.t, trail, `"audit"`)
@@ -482,19 +480,4 @@ func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 		}
 	}
 	return got.out + got.err, trail + " "
-}
-
-// shell is the path of a configuration for the terminal, whose user has that role. What needs approval is written as in
-// YAML.
-func (w *world) shell(approval string, role record.Role) string {
-	w.t.Helper()
-	a := w.cfg.Accounts[0]
-	return writeConfig(w.t, fmt.Sprintf(`
-timezone: Europe/Berlin
-slack: {bot_token: %s, api_url: %q}
-redis: {url: %q}
-accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s, ongoing_for: %s, applications: {4: Shop}}]
-sources: []
-policy: {changes: on, approval: {required_for: %s}, responders: [U0ROB0002], admins: [U0ANN0001], terminal: {%s: %s}}
-`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, apiclient.Secret.Reveal(a.Token), a.ClientID, a.Channel, a.OngoingFor, approval, osActor().Name, role))
 }

@@ -44,63 +44,73 @@ func options() []grammar.Option {
 	}
 }
 
-// lineOptions are the options of a line, and what was read for them.
-type lineOptions struct {
+// typedLine is a line at the terminal: its options, and what was read for them.
+type typedLine struct {
+	terminal
 	grammar.Given
-	targets targets        // those of the file
-	zone    *time.Location // for times in answers
-	audit   *bytes.Buffer  // what wafbot printed of its audit log, for after the answer
+	file  string         // with targets
+	lines map[string]int // of that file, where each target stands first
+	zone  *time.Location // for times in answers
+	audit *bytes.Buffer  // what wafbot printed of its audit log, for after the answer
 }
 
 // runLine runs one command of the bot, with the same words, roles, guards and audit as in Slack.
 func runLine(ctx context.Context, t terminal) int {
 	line, given, err := grammar.ParseArgs(t.args, options()...)
-	o := lineOptions{Given: given, zone: time.UTC, audit: &bytes.Buffer{}}
+	l := typedLine{terminal: t, Given: given, zone: time.UTC, audit: &bytes.Buffer{}}
 	if err != nil {
-		return t.refuse(o, err)
+		return l.refuse(err)
 	}
-	if o.Has(optHelp) || line.Name == "help" {
-		return t.help(o, line)
+	if l.Has(optHelp) || line.Name == "help" {
+		return l.help(line)
 	}
 	if _, err := verb.Help(line.Name); err != nil {
-		return t.refuse(o, err) // before the configuration is read: a mistyped verb doesn't depend on it
+		return l.refuse(err) // before the configuration is read: a mistyped verb doesn't depend on it
 	}
-	if from := o.Given[optFrom]; from != "" {
-		if o.targets, err = readTargets(from); err != nil {
-			return t.refuse(o, err)
+	if from := given[optFrom]; from != "" {
+		words, err := l.readTargets(from)
+		if err != nil {
+			return l.refuse(misused{fmt.Errorf("read targets: %w", err)})
 		}
-		line.Words = append(line.Words, o.targets.words...)
+		line.Words = append(line.Words, words...)
 	}
-	a, err := t.connect(ctx, &o)
+	cfg, err := config.Load(given[optConfig], t.environ)
 	if err != nil {
-		return t.refuse(o, err)
+		return l.refuse(misused{err})
+	}
+	l.zone = cfg.Timezone
+	log := t.log(config.Log{Level: "error", Format: cfg.Log.Format})
+	a, err := build(cfg, botOptions{log: log, audit: &lineWriter{out: l.audit}, settle: t.settle})
+	if err != nil {
+		return l.refuse(misused{err})
 	}
 	defer a.Close()
+	_ = a.Replicas.Hear(ctx) // for its clock; where Redis is away, the line itself is refused
 	if a.runner.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}
-	code := t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Yes: o.Has(optYes)})
+	code := l.do(ctx, a, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Yes: l.Has(optYes)})
 	if !t.asks { // a script keeps it, a person has read the answer
-		_, _ = o.audit.WriteTo(t.err)
+		_, _ = l.audit.WriteTo(t.err)
 	}
 	return code
 }
 
 // do runs a line, after asking for confirmation where the line needs it: first it shows what would be done.
-func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
+func (l typedLine) do(ctx context.Context, a *app, inv call.Invocation) int {
 	inv.Ask = !inv.Yes && a.runner.Confirms(inv.Line)
 	res, err := carryOut(ctx, a, inv)
 	if errors.Is(err, refusal.ErrAsk) { // also of a line that changes the store alone, or in spite of -y
-		if code, ok := t.confirm(ctx, o, err, inv.Yes); !ok {
+		if code := l.confirm(ctx, err, inv.Yes); code != exitDone {
 			return code
 		}
 		inv.Ask, inv.Anyway = false, true
 		res, err = carryOut(ctx, a, inv)
 	}
 	if err != nil {
-		return t.refuse(o, err)
+		return l.refuse(err)
 	}
-	return t.show(o, res)
+	return l.show(res)
 }
 
 // carryOut runs a line, unless it changes something and can't hear whether changes are switched off: since it was asked
@@ -126,59 +136,34 @@ func (a *app) forPeople(ctx context.Context, inv call.Invocation, err error) err
 	return errors.New(words.String())
 }
 
-// connect puts the bot together from the configuration, for one line.
-func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
-	cfg, err := config.Load(o.Given[optConfig], t.environ)
-	if err != nil {
-		return nil, misused{err}
-	}
-	o.zone = cfg.Timezone
-	a, err := build(cfg, botOptions{log: t.log(config.Log{Level: "error", Format: cfg.Log.Format}), audit: &lineWriter{out: o.audit}, settle: t.settle})
-	if err != nil {
-		return nil, misused{err}
-	}
-	_ = a.Replicas.Hear(ctx) // for its clock; where Redis is away, the line itself is refused
-	return a, nil
-}
-
-// targets are the words of a file, and the number of the line where each stands first.
-type targets struct {
-	file  string
-	words []string
-	lines map[string]int
-}
-
 // readTargets reads a file with targets: words, and comments from # to the end of a line.
-func readTargets(file string) (targets, error) {
-	t := targets{file: file, lines: map[string]int{}}
+func (l *typedLine) readTargets(file string) (words []string, err error) {
+	l.file, l.lines = file, map[string]int{}
 	content, err := os.ReadFile(file)
-	if err != nil {
-		return t, misused{fmt.Errorf("read targets: %w", err)}
-	}
 	n := 0
 	for row := range strings.Lines(strings.TrimPrefix(string(content), "\ufeff")) {
 		n++
 		row, _, _ = strings.Cut(row, "#")
 		for word := range strings.FieldsSeq(row) {
-			t.words = append(t.words, word)
+			words = append(words, word)
 			said := text.Sanitize(word, len(word))
-			t.lines[said] = cmp.Or(t.lines[said], n)
+			l.lines[said] = cmp.Or(l.lines[said], n)
 		}
 	}
-	if len(t.words) == 0 {
-		return t, misused{fmt.Errorf("read targets: %s holds none", file)}
+	if err == nil && words == nil {
+		err = errors.New(file + " holds none")
 	}
-	return t, nil
+	return words, err
 }
 
 // place is FILE:LINE of the target that a refusal is about; "" if it is about none in the file. A refusal begins with
 // what it is about.
-func (t targets) place(words text.Text) string {
+func (l typedLine) place(words text.Text) string {
 	about := slices.IndexFunc(words, func(s text.Span) bool { return s.Kind == text.KindCode })
-	if about < 0 || t.lines[words[about].Text] == 0 {
+	if about < 0 || l.lines[words[about].Text] == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s:%d: ", t.file, t.lines[words[about].Text])
+	return fmt.Sprintf("%s:%d: ", l.file, l.lines[words[about].Text])
 }
 
 // osActor is the user of the operating system, by name or else by number. The environment isn't asked: anyone can set
@@ -192,90 +177,82 @@ func osActor() record.Actor {
 }
 
 // help explains the line's verb, or the one after the word help.
-func (t terminal) help(o lineOptions, line record.Line) int {
+func (l typedLine) help(line record.Line) int {
 	v := line.Name
 	if v == "help" && len(line.Words) > 0 {
 		v = line.Words[0]
-	} else if v == "help" && !o.Has(optHelp) {
+	} else if v == "help" && !l.Has(optHelp) {
 		v = ""
 	}
 	lines, err := verb.Help(v)
 	if err != nil {
-		return t.refuse(o, err)
+		return l.refuse(err)
 	}
-	return t.show(o, call.Result{Lines: lines})
+	return l.show(call.Result{Lines: lines})
 }
 
 // show prints a result.
-func (t terminal) show(o lineOptions, res call.Result) int {
+func (l typedLine) show(res call.Result) int {
 	code := exitDone
 	if res.Outcome == "failed" || res.Outcome == string(record.RequestWaiting) { // nothing was done yet
 		code = exitFailed
 	}
 	switch {
 	case res.Stream != nil:
-		return t.stream(res.Stream)
-	case o.Has(optJSON):
+		return l.stream(res.Stream)
+	case l.Has(optJSON):
 		res.Outcome = cmp.Or(res.Outcome, "done")
-		return t.printJSON(res, code)
+		return l.printJSON(res, code)
 	case res.Document != "":
-		fmt.Fprint(t.out, res.Document)
+		fmt.Fprint(l.out, res.Document)
 		return code
 	}
-	if err := t.printLines(res.Lines, o.zone); err != nil {
-		return t.fail(fmt.Errorf("print: %w", err))
+	if err := l.printLines(res.Lines); err != nil {
+		return l.fail(fmt.Errorf("print: %w", err))
 	}
 	return code
 }
 
 // outcomes name the refusals for programs.
-var outcomes = []struct {
-	kind error
-	name string
-	code int
-}{
-	{refusal.ErrUsage, "usage", exitUsage},
-	{refusal.ErrUnknown, "unknown", exitUsage},
-	{refusal.ErrDenied, "refused", exitFailed},
-	{refusal.ErrGuarded, "refused", exitFailed},
-	{refusal.ErrNothing, "nothing", exitFailed},
-	{refusal.ErrNeedsApproval, "needs_approval", exitFailed},
-	{refusal.ErrAway, "away", exitFailed},
-	{refusal.ErrService, "failed", exitFailed},
-	{refusal.ErrAsk, "asked", exitFailed},
+var outcomes = map[error]string{
+	refusal.ErrUsage: "usage", refusal.ErrUnknown: "unknown", refusal.ErrDenied: "refused", refusal.ErrGuarded: "refused",
+	refusal.ErrNothing: "nothing", refusal.ErrNeedsApproval: "needs_approval", refusal.ErrAway: "away",
+	refusal.ErrService: "failed", refusal.ErrAsk: "asked",
 }
 
 // refuse prints why something was not done.
-func (t terminal) refuse(o lineOptions, err error) int {
-	for _, known := range outcomes {
-		if refused, ok := errors.AsType[*refusal.Refusal](err); ok && errors.Is(err, known.kind) {
-			words := o.targets.place(refused.Text) + refused.Text.In(o.zone)
-			if refused.Next != nil {
-				words += "\n" + refused.Next.In(o.zone)
-			}
-			return t.answer(o, known.name, words, known.code)
-		}
-	}
+func (l typedLine) refuse(err error) int {
+	refused, ok := errors.AsType[*refusal.Refusal](err)
 	switch {
-	case !o.Has(optJSON):
-		o.audit.Reset()
-		return t.fail(err)
+	case ok:
+		words := l.place(refused.Text) + refused.Text.In(l.zone)
+		if refused.Next != nil {
+			words += "\n" + refused.Next.In(l.zone)
+		}
+		code := exitFailed
+		if refused.Kind == refusal.ErrUsage || refused.Kind == refusal.ErrUnknown {
+			code = exitUsage
+		}
+		return l.answer(outcomes[refused.Kind], words, code)
+	case !l.Has(optJSON):
+		l.audit.Reset()
+		return l.fail(err)
 	case errors.As(err, &misused{}):
-		return t.answer(o, "usage", err.Error(), exitUsage)
+		return l.answer("usage", err.Error(), exitUsage)
 	}
-	return t.answer(o, "failed", err.Error(), exitFailed)
+	return l.answer("failed", err.Error(), exitFailed)
 }
 
 // answer prints an outcome other than done.
-func (t terminal) answer(o lineOptions, outcome, text string, code int) int {
-	o.audit.Reset() // of what was not done the reason alone is shown
-	if o.Has(optJSON) {
-		return t.printJSON(struct {
+func (l typedLine) answer(outcome, text string, code int) int {
+	l.audit.Reset() // of what was not done the reason alone is shown
+	if l.Has(optJSON) {
+		return l.printJSON(struct {
 			Outcome string `json:"outcome"`
 			Error   string `json:"error"`
 		}{outcome, text}, code)
 	}
-	t.complain(errors.New(text))
+	l.complain(errors.New(text))
 	return code
 }
 

@@ -25,10 +25,11 @@ func logAs(out io.Writer, cfg config.Log) *slog.Logger {
 	level := slog.LevelInfo
 	_ = level.UnmarshalText([]byte(cfg.Level)) // which was checked
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logged}
+	var lines slog.Handler = slog.NewTextHandler(out, options)
 	if cfg.Format == config.LogJSON {
-		return slog.New(ofRequest{slog.NewJSONHandler(out, options)})
+		lines = slog.NewJSONHandler(out, options)
 	}
-	return slog.New(ofRequest{slog.NewTextHandler(out, options)})
+	return slog.New(ofRequest{lines})
 }
 
 // ofRequest names the request that a line is logged for.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 
@@ -26,7 +27,8 @@ func TestLibrariesLogAsConfigured(t *testing.T) {
 		var out bytes.Buffer
 		var given *slog.Logger
 		run(t.Context(), terminal{
-			args: line, environ: append(environ, "WAFBOT_LISTEN="+busy.Addr().String()), out: io.Discard, err: &out, libraries: func(log *slog.Logger) { given = log },
+			args: line, environ: append(environ, "WAFBOT_LISTEN="+busy.Addr().String()), out: io.Discard, err: &out,
+			hangup: make(chan os.Signal, 1), libraries: func(log *slog.Logger) { given = log },
 		})
 		out.Reset()
 		slog.NewLogLogger(given.Handler(), slog.LevelError).Print("http: TLS handshake error")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -40,8 +39,9 @@ type terminal struct {
 	out     io.Writer
 	err     io.Writer
 
-	hangup chan os.Signal // what comes here counts as SIGHUP; nil: the signal itself
+	hangup chan os.Signal // takes SIGHUP while serve runs; else that ends the process, as when its terminal is closed
 	settle time.Duration  // see botOptions
+	helped bool           // help was asked for, and printed
 
 	handed *handover            // by the start before this one; nil: there was none
 	again  func(handover) error // starts the program again in place; nil: serve ends instead
@@ -58,16 +58,6 @@ func (t *terminal) log(cfg config.Log) *slog.Logger {
 	return log
 }
 
-// hangups are the SIGHUPs from now on. Until they are asked for, the signal ends the process, as it does any other when
-// its terminal is closed.
-func (t *terminal) hangups() <-chan os.Signal {
-	if t.hangup == nil {
-		t.hangup = make(chan os.Signal, 1)
-		signal.Notify(t.hangup, syscall.SIGHUP)
-	}
-	return t.hangup
-}
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	store.LogCalls()
@@ -75,7 +65,7 @@ func main() {
 	handed := takeHandover()
 	code := run(ctx, terminal{
 		args: os.Args[1:], environ: os.Environ(), in: os.Stdin, asks: isTerminal(os.Stdin), out: os.Stdout, err: os.Stderr,
-		handed: handed, again: startAgain, libraries: slog.SetDefault,
+		hangup: make(chan os.Signal, 1), handed: handed, again: startAgain, libraries: slog.SetDefault,
 	})
 	stop()
 	os.Exit(code)
@@ -106,7 +96,7 @@ type programs struct {
 // run does what the arguments say and returns the exit code. The first word distinguishes a program, which kong parses,
 // from a line of the grammar.
 func run(ctx context.Context, t terminal) int {
-	parser, err := newParser(t)
+	parser, err := newParser(&t)
 	if err != nil {
 		return t.fail(misused{err})
 	}
@@ -129,7 +119,18 @@ func run(ctx context.Context, t terminal) int {
 	case named(programs, first) == nil:
 		return runLine(ctx, t)
 	}
-	return runProgram(ctx, parser, t)
+	cmd, err := parser.Parse(t.args)
+	switch {
+	case t.helped:
+		return exitDone
+	case err != nil:
+		return t.fail(misused{fmt.Errorf("%s; wafbot %s --help says more", plainly(err), t.args[0])})
+	}
+	cmd.BindTo(ctx, (*context.Context)(nil))
+	if err = cmd.Run(&t, t.log(config.Log{})); err == nil || errors.Is(err, context.Canceled) {
+		return exitDone
+	}
+	return t.fail(err)
 }
 
 // usage lists the programs, the grammar's lines and their options.
@@ -150,33 +151,9 @@ func usage(programs []*kong.Node) string {
 	return b.String()
 }
 
-func newParser(t terminal) (*kong.Kong, error) {
-	return kong.New(&programs{}, kong.Name("wafbot"), kong.Writers(t.out, t.err), kong.Exit(func(code int) { panic(exit(code)) }))
-}
-
-// exit carries the exit code out of kong's parser.
-type exit int
-
-func runProgram(ctx context.Context, parser *kong.Kong, t terminal) (code int) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case exit:
-			code = int(p)
-		default:
-			panic(p)
-		}
-	}()
-	cmd, err := parser.Parse(t.args)
-	if err != nil {
-		return t.fail(misused{fmt.Errorf("%s; wafbot %s --help says more", plainly(err), t.args[0])})
-	}
-	cmd.BindTo(ctx, (*context.Context)(nil))
-	err = cmd.Run(&t, t.log(config.Log{}))
-	if err == nil || errors.Is(err, context.Canceled) {
-		return exitDone
-	}
-	return t.fail(err)
+// newParser parses programs. After help, for which it would exit, it goes on and may fail.
+func newParser(t *terminal) (*kong.Kong, error) {
+	return kong.New(&programs{}, kong.Name("wafbot"), kong.Writers(t.out, t.err), kong.Exit(func(int) { t.helped = true }))
 }
 
 // plainly is kong's error in plain words.
@@ -216,14 +193,6 @@ func (t terminal) fail(err error) int {
 		return exitUsage
 	}
 	return exitFailed
-}
-
-// onLoopback completes a bare :PORT: nothing listens outside loopback unless configured to.
-func onLoopback(listen string) string {
-	if host, port, err := net.SplitHostPort(listen); err == nil && host == "" {
-		return net.JoinHostPort("127.0.0.1", port)
-	}
-	return listen
 }
 
 // versionCmd prints which build this is.

@@ -41,7 +41,7 @@ func runWith(t testing.TB, with terminal) answered {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out, err bytes.Buffer
-	with.out, with.err = &out, &err
+	with.out, with.err, with.hangup = &out, &err, make(chan os.Signal, 1)
 	code := run(ctx, with)
 	requireForPeople(t, out.String()+err.String())
 	return answered{code, out.String(), err.String()}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -21,9 +20,7 @@ const manPage = "../../docs/wafbot.1"
 // The man page says what help says: it is made of the same descriptions.
 func TestManPage(t *testing.T) {
 	t.Parallel()
-	parser, err := newParser(terminal{out: &bytes.Buffer{}, err: &bytes.Buffer{}})
-	require.NoError(t, err)
-	got := documentProgram(parser.Model.Children)
+	got := documentProgram(described())
 	if *updateMan {
 		require.NoError(t, os.WriteFile(manPage, []byte(got), 0o600))
 	}

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -32,8 +31,7 @@ type restarts struct {
 	listener net.Listener
 	handed   *handover // by the start before; nil: there was none
 
-	failed atomic.Bool // the configuration as it is now can't be used
-	next   handover    // for the next start
+	next handover // for the next start
 }
 
 // errRestart ends a bot that is to begin again.
@@ -79,10 +77,11 @@ func (r *restarts) due(ctx context.Context, a *app) bool {
 func (r *restarts) ready(ctx context.Context, a *app) bool {
 	for waits := false; ; {
 		err := r.try(ctx, a)
-		if r.failed.Store(err != nil && errors.As(err, &misused{})); err == nil {
+		a.misconfigured.Store(errors.As(err, &misused{}))
+		switch {
+		case err == nil:
 			return true
-		}
-		if r.failed.Load() {
+		case a.misconfigured.Load():
 			if bad, ok := errors.AsType[*config.Error](err); ok {
 				for _, p := range bad.Problems {
 					a.log.Error("configuration is wrong", "at", p.At.String(), "key", cmp.Or(p.Variable, p.Key), "what", p.Text)
@@ -100,9 +99,6 @@ func (r *restarts) ready(ctx context.Context, a *app) bool {
 		}
 	}
 }
-
-// errTurn says that another replica restarts.
-var errTurn = errors.New("another replica restarts")
 
 // try checks the configuration as a start does, takes this replica's turn, and keeps the listening socket for the next
 // start. It fails with misused where the configuration can't be used; other errors pass.
@@ -130,11 +126,11 @@ func (r *restarts) try(ctx context.Context, a *app) error {
 	}
 	token := rand.Text()
 	may, err := a.Replicas.BeginRestart(ctx, token)
-	switch {
-	case err != nil:
+	if err == nil && !may {
+		err = errors.New("another replica restarts")
+	}
+	if err != nil {
 		return err
-	case !may:
-		return errTurn
 	}
 	r.next = handover{listenAt: a.cfg.Listen, lock: token}
 	r.next.socket, err = keepOpen(r.listener)
@@ -181,7 +177,7 @@ func (r *restarts) over(ctx context.Context, a *app) {
 	if r == nil || r.handed == nil {
 		return
 	}
-	for a.cfg.Slack.AppToken != "" && !a.server.Linked() {
+	for a.cfg.Slack.AppToken != "" && a.server.Socket.State().Open == 0 {
 		_ = a.Replicas.KeepRestart(ctx, r.handed.lock) // else the next time
 		if delay.Sleep(ctx, linkedEvery) != nil {
 			return
@@ -244,15 +240,14 @@ func startAgain(h handover) error {
 
 // listen opens the address, or takes the socket that the start before had open there: connections wait in it.
 func (h *handover) listen(address string) (net.Listener, error) {
-	if h == nil {
-		return net.Listen("tcp", address)
+	if h != nil {
+		socket := os.NewFile(uintptr(h.socket), "the listening socket")
+		defer socket.Close()
+		if h.listenAt == address {
+			return net.FileListener(socket)
+		}
 	}
-	socket := os.NewFile(uintptr(h.socket), "the listening socket")
-	defer socket.Close()
-	if h.listenAt != address {
-		return net.Listen("tcp", address)
-	}
-	return net.FileListener(socket)
+	return net.Listen("tcp", address)
 }
 
 // keepOpen is another descriptor of a listening socket, which stays open when the program is started again.

@@ -30,20 +30,28 @@ func (s *sandboxCmd) Validate() error {
 	return nil
 }
 
-// warnOfOthers warns of an address of the emulated world that other machines reach.
-func warnOfOthers(log *slog.Logger, listen string) {
-	if host, _, err := net.SplitHostPort(onLoopback(listen)); err == nil && !config.IsLoopback(host) {
-		log.Warn("other machines reach the emulated world, which asks nobody who they are: use --listen 127.0.0.1:PORT", "listen", listen)
+// openSandbox opens an emulated world: nothing listens outside loopback unless told to, and then it warns.
+func openSandbox(cfg sandbox.Config, log *slog.Logger) (*sandbox.World, error) {
+	switch host, port, err := net.SplitHostPort(cfg.Listen); {
+	case err != nil: // New says so
+	case host == "":
+		cfg.Listen = net.JoinHostPort("127.0.0.1", port)
+	case !config.IsLoopback(host):
+		log.Warn("other machines reach the emulated world, which asks nobody who they are: use --listen 127.0.0.1:PORT", "listen", cfg.Listen)
 	}
+	world, err := sandbox.New(cfg)
+	if _, busy := errors.AsType[*net.OpError](err); busy {
+		err = fmt.Errorf("%w; --listen 127.0.0.1:0 picks a free port", err)
+	}
+	return world, err
 }
 
 // Run prints the environment for a bot and runs the world until the context ends.
 func (s *sandboxCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
-	world, err := sandbox.New(sandbox.Config{Listen: onLoopback(s.Listen), Deliver: s.Deliver})
+	world, err := openSandbox(sandbox.Config{Listen: s.Listen, Deliver: s.Deliver}, log)
 	if err != nil {
-		return withFreePort(err)
+		return err
 	}
-	warnOfOthers(log, s.Listen)
 	log.Info("the emulated world is open", "page", world.URL())
 	if _, err := fmt.Fprintf(t.out, "%s\n\n", strings.Join(world.Env(), "\n")); err != nil {
 		return fmt.Errorf("print environment: %w", err)

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -24,7 +25,8 @@ type serveCmd struct {
 // Run serves until the context ends.
 func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
 	load := func() (*config.Config, error) { return loadToServe(s.Config, t.environ) }
-	again := &restarts{hangup: t.hangups(), load: load, handed: t.handed}
+	signal.Notify(t.hangup, syscall.SIGHUP)
+	again := &restarts{hangup: t.hangup, load: load, handed: t.handed}
 	cfg, err := again.load()
 	if err != nil {
 		return err
@@ -101,7 +103,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 			return nil
 		})
 		err := receiving.Wait()
-		drain(ctx, a.server, answers)
+		a.drain(ctx, answers)
 		return err
 	})
 	g.Go(func() error {
@@ -109,16 +111,17 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 			return nil
 		}
 		p.begin(restartWork) // while deliveries are still stored: the next start carries them out
-		drain(ctx, a.server, restartWork)
+		a.drain(ctx, restartWork)
 		<-shared
 		answers = restartAnswers
 		return errRestart
 	})
 	a.again(g, p.living, "counts", a.runner.Run)
-	a.watch(g, ctx, "scopes", a.slack.LogMissingScopes)
-	a.watch(g, ctx, "the app", a.slack.FindApp)
-	a.watch(g, ctx, "clocks", a.watchClocks)
-	a.watch(g, ctx, "accounts", a.watchAccounts)
+	for what, watch := range map[string]func(context.Context){
+		"scopes": a.slack.LogMissingScopes, "the app": a.slack.FindApp, "clocks": a.watchClocks, "accounts": a.watchAccounts,
+	} {
+		a.again(g, ctx, what, func(ctx context.Context) error { watch(ctx); return nil })
+	}
 	a.again(g, p.living, "beats", func(ctx context.Context) error {
 		return a.explain(ctx, a.Replicas.Beat(ctx))
 	})
@@ -147,16 +150,11 @@ func (a *app) again(g *errgroup.Group, ctx context.Context, what string, do func
 	})
 }
 
-// watch is again for what doesn't fail.
-func (a *app) watch(g *errgroup.Group, ctx context.Context, what string, do func(context.Context)) {
-	a.again(g, ctx, what, func(ctx context.Context) error { do(ctx); return nil })
-}
-
 // drain waits for answers that are still being looked up, for at most as long as the limit.
-func drain(ctx context.Context, from *bot.Server, limit time.Duration) {
+func (a *app) drain(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	from.Drain(ctx)
+	a.server.Drain(ctx)
 }
 
 // phases are the contexts of a stop, in the order in which they end. After more nothing new begins, after held what is
@@ -177,8 +175,7 @@ func newPhases(ctx context.Context) *phases {
 // begin stops new work at once, and drops what is in hand after the limit.
 func (p *phases) begin(limit time.Duration) {
 	p.stop()
-	drop := time.AfterFunc(limit, p.drop)
-	context.AfterFunc(p.living, func() { drop.Stop() })
+	time.AfterFunc(limit, p.drop)
 }
 
 // unlessStopped is the error, or nil if it is due to a stop.

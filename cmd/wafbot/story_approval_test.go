@@ -28,7 +28,7 @@ func requestIn(text string) string {
 
 // What one person may not waits under the attack's card. Who asked can't approve, another one can, once, and only what the card shows.
 func TestApproval(t *testing.T) {
-	storyOver(t, eitherWay(), withApprovers, func(t *testing.T, w *world) {
+	story(t, withApprovers, func(t *testing.T, w *world) {
 		w.attack(injection())
 		attack := w.card(attacker)
 		w.types("rob", "deny country:FR for=2h reason=\"all of it comes from there\" attack="+attack.id())
@@ -73,7 +73,7 @@ func TestApproval(t *testing.T) {
 		w.ephemeral("rob", "reject r", "needs the role admin")
 
 		// Asked at the terminal, its card is posted by the bot that runs.
-		got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad]", record.Responder)}, "deny", "country:DE", "-y")
+		got := typed(t, w.shell("[broad]", record.Responder), "deny", "country:DE", "-y")
 		require.Equal(t, exitFailed, got.code, "%+v", got)
 		shell := w.asked("Deny country:DE", osActor().Name+" asks at the terminal")
 		require.Equal(t, "approve "+requestIn(got.out)+" account=acme", shell.now().Buttons()[0].Value)
@@ -91,7 +91,7 @@ func TestOverrideWithoutAnAnswer(t *testing.T) {
 		withApprovers(w)
 		w.cfg.Policy.Approval.OverrideAfter = 10 * time.Second
 	}
-	storyOver(t, eitherWay(), soon, func(t *testing.T, w *world) {
+	story(t, soon, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:FR")
 		request := w.asked("Deny country:FR", "Rob Diaz may override from")
 		id := requestIn(plain(request.now()))
@@ -120,7 +120,7 @@ func TestARequestExpires(t *testing.T) {
 		withApprovers(w)
 		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.OverrideAfter = 5*time.Second, 4*time.Second
 	}
-	storyOver(t, eitherWay(), short, func(t *testing.T, w *world) {
+	story(t, short, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:DE")
 		request := w.asked("Deny country:DE")
 		w.stop()

@@ -11,7 +11,7 @@ import (
 
 // Slack delivers over one way or the other. Should a delivery ever come over both, it has one effect all the same.
 func TestTheSameOverBothWays(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressBoth}, asItIs, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressBoth, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "contain attack="+card.id())
@@ -31,9 +31,11 @@ func TestTheSameOverBothWays(t *testing.T) {
 		w.types("ann", "undo "+changeIn(done))
 		w.ephemeral("ann", "Undo of: Deny "+attacker)
 		w.until("nothing denied", func() bool { return len(w.entries("acme")) == 0 })
+		require.Len(t, w.rules("acme", "vpatch"), 1, "each has its own undo")
 		_, patch, _ := strings.Cut(done, "Patch exactly")
 		w.types("ann", "undo "+changeIn(patch))
 		w.ephemeral("ann", "Undo of: Patch exactly")
+		require.Empty(t, w.rules("acme", "vpatch"))
 		w.types("rob", "attack "+card.id())
 		answer := w.ephemeral("rob", "First hit").Plain()
 		require.Equal(t, 1, strings.Count(answer, "the partner's scanner"), answer)

@@ -110,7 +110,7 @@ func TestAChangedConfiguration(t *testing.T) {
 	for _, way := range []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, miniRedis(t), way)
+			w := newWorld(t, aRedis(t), way)
 			r := w.runsFrom(map[string]string{"acme": ""})
 			r.start()
 			t.Cleanup(func() { w.stop(); w.requireClean() })
@@ -145,7 +145,7 @@ func TestAChangedConfiguration(t *testing.T) {
 // A file that can't be used leaves the bot as it is, and it says so.
 func TestAConfigurationThatCantBeUsed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressEither)
+	w := newWorld(t, aRedis(t), workspace.IngressEither)
 	w.rough = true // Slack refuses tokens
 	r := w.runsFrom(map[string]string{"acme": ""})
 	data, err := os.ReadFile(r.file)
@@ -172,9 +172,7 @@ func TestAConfigurationThatCantBeUsed(t *testing.T) {
 		require.Equal(t, http.StatusOK, status)
 		require.Contains(t, body, `"failed":"the file as it is now can't be used: the one before counts. The log has why"`)
 		require.InDelta(t, 0, w.metric("wafbot_config_last_reload_successful"), 0)
-		n := len(w.ephemerals("rob", "Status of acme"))
-		w.types("rob", "status")
-		w.until("an answer", func() bool { return len(w.ephemerals("rob", "Status of acme")) > n })
+		require.Contains(t, w.answer("rob", "status"), "Status of acme")
 	}
 	require.NoError(t, os.WriteFile(r.file, data, 0o600))
 	r.hup(taken)
@@ -187,7 +185,7 @@ func TestAConfigurationThatCantBeUsed(t *testing.T) {
 // While Redis is away a good configuration waits.
 func TestAChangedConfigurationWaitsForRedis(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+	w := newWorld(t, aRedis(t), workspace.IngressHTTP)
 	w.rough = true
 	r := w.runsFrom(map[string]string{"acme": ""})
 	r.start()
@@ -203,7 +201,7 @@ func TestAChangedConfigurationWaitsForRedis(t *testing.T) {
 // changes off for both.
 func TestAMountedConfigurationSwitchesChangesOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressHTTP) // links would go to either replica
+	w := newWorld(t, aRedis(t), workspace.IngressHTTP) // links would go to either replica
 	r := w.runsFrom(map[string]string{"acme": ""})
 	r.start()
 	first, address := w.stop, w.address
@@ -231,10 +229,7 @@ func TestAMountedConfigurationSwitchesChangesOff(t *testing.T) {
 	w.until("it is taken", func() bool { return w.journal.has("changes=off") && w.journal.has("its files were replaced") })
 	w.DeliverTo(address) // the other replica, whose own configuration says on
 	w.until("the other one has heard of it", func() bool {
-		n := len(w.ephemerals("vic"))
-		w.types("vic", "status")
-		w.until("an answer", func() bool { return len(w.ephemerals("vic")) > n })
-		return strings.Contains(plain(w.ephemerals("vic")[n]), "only watching: changes are switched off")
+		return strings.Contains(w.answer("vic", "status"), "only watching: changes are switched off")
 	})
 	w.types("rob", "deny "+attacker)
 	w.ephemeral("rob", "changes are switched off (policy.changes: off)")
@@ -244,7 +239,7 @@ func TestAMountedConfigurationSwitchesChangesOff(t *testing.T) {
 // A bot that starts without an account whose changes are active says what nothing ends, until the account is back.
 func TestARestartWithoutAnAccountSaysWhatNothingEnds(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressEither)
+	w := newWorld(t, aRedis(t), workspace.IngressEither)
 	r := w.runsFrom(map[string]string{"acme": "", "globex": ""})
 	r.start()
 	w.message("#waf-globex", "wafbot watches globex")

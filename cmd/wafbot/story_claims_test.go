@@ -11,7 +11,7 @@ import (
 // While nobody knows whether one user's denial took place, another user's clicks on other targets are carried out at once; who wants the same target
 // waits, and reads who did it.
 func TestAStuckTargetHoldsNoOther(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.rough = true
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Endpoint: "POST /v4/ip_rules", Kind: "status:500"}))
 		w.types("rob", "deny 198.51.100.1")

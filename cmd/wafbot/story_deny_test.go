@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,7 @@ import (
 )
 
 func TestAnAttackIsDeniedAndTheDenialUndone(t *testing.T) {
-	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
+	overLinks(t, asItIs, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
 		card := w.card("SQL injection", "POST shop.example.com/login", "NOT BLOCKED", attacker)
 		card.click("rob", "Deny "+attacker)
@@ -48,10 +49,12 @@ func TestAnAttackIsDeniedAndTheDenialUndone(t *testing.T) {
 	})
 }
 
+// Slack delivers a click twice, and then the same bytes once more.
 func TestTheSameSignedBytesAgain(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
+		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery", Times: 1})
 		click := card.click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "Deny "+attacker, "accepted")
 		w.acknowledged(w.Slack.Replay(t.Context(), click))
@@ -85,35 +88,28 @@ func TestADoubleClick(t *testing.T) {
 	})
 }
 
-func TestADeliveryThatComesTwice(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.attack(injection())
-		card := w.card(attacker)
-		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery", Times: 1})
-		card.click("rob", "Deny "+attacker)
-		w.ephemeral("rob", "Deny "+attacker, "accepted by the service")
-		w.types("rob", "deny 198.51.100.200")
-		w.ephemeral("rob", "Deny 198.51.100.200", "accepted")
-		require.Len(t, w.entries("acme"), 2)
-		require.Len(t, w.ephemerals("rob", attacker), 1, "one answer")
-	})
+// bothClick has Ann and Rob click a button at the same moment, and returns their names.
+func (w *world) bothClick(m workspace.Message, button string) map[string]string {
+	w.t.Helper()
+	names := map[string]string{"ann": "Anna Weber", "rob": "Rob Diaz"}
+	var clicks sync.WaitGroup
+	for user := range names {
+		clicks.Go(func() {
+			d, err := w.Slack.Click(w.t.Context(), workspace.Click{User: user, Channel: m.Channel, TS: m.TS, Button: button})
+			if err != nil || d.Status != http.StatusOK {
+				w.t.Errorf("click of %s: %+v, %v", user, d, err)
+			}
+		})
+	}
+	clicks.Wait()
+	return names
 }
 
 func TestTwoPeopleAtOnce(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		message := w.card(attacker).now()
-		names := map[string]string{"ann": "Anna Weber", "rob": "Rob Diaz"}
-		var clicks sync.WaitGroup
-		for user := range names {
-			clicks.Go(func() {
-				d, err := w.Slack.Click(t.Context(), workspace.Click{User: user, Channel: message.Channel, TS: message.TS, Button: "Deny " + attacker})
-				if err != nil || d.Status != 200 {
-					t.Errorf("click of %s: %+v, %v", user, d, err)
-				}
-			})
-		}
-		clicks.Wait()
+		names := w.bothClick(message, "Deny "+attacker)
 		w.until("both are answered", func() bool { return len(w.ephemerals("ann", attacker)) == 1 && len(w.ephemerals("rob", attacker)) == 1 })
 		first, second := "ann", "rob"
 		if len(w.ephemerals("rob", "accepted by the service")) == 1 {

@@ -7,13 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 const testCard = "Test card: nothing happened"
 
 func TestADrillInSlack(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.types("vic", "drill")
 		w.ephemeral("vic", "drill needs the role responder")
 		w.types("ann", "drill")
@@ -35,76 +34,55 @@ func TestADrillInSlack(t *testing.T) {
 
 // A test card goes to each route's channel, with its mention. The replica that posted them is gone when they are acknowledged.
 func TestADrillAcrossARestart(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressEither)
-	a := &w.cfg.Accounts[0]
-	a.Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {}, {}}
-	w.start()
-	defer func() { w.stop(); w.requireClean() }()
-	w.message("#waf", "wafbot watches acme")
-	w.types("ann", "drill")
-	w.ephemeral("ann", "Drill begun, with 2 test cards")
-	first := w.message("#random", testCard)
-	second := w.message("#waf", testCard)
-	w.stop()
-	w.start()
-	w.click("rob", second, "Acknowledge")
-	w.message("#waf", testCard, "Acknowledged by Rob Diaz after")
-	w.click("ann", first, "Acknowledge")
-	w.message("#random", testCard, "Acknowledged by Anna Weber after")
-	report := w.message("#random", "Drill of acme", "acknowledged by Anna Weber after", "acknowledged by Rob Diaz after")
-	require.Equal(t, first.TS, report.ThreadTS)
-	require.Len(t, w.shown("#random"), 1, "one card, with its report in the thread")
-}
-
-// shellOfAll is an environment, with all accounts, in which the user of the operating system is a responder over the world's Redis.
-func (w *world) shellOfAll() []string {
-	accounts := ""
-	for _, a := range w.cfg.Accounts {
-		accounts += "  - {name: " + a.Name + `, api_url: "` + a.APIURL + `", token: ` + a.Token.Reveal() + ", client_id: 5, channel: " + a.Channel + "}\n"
+	several := func(w *world) {
+		w.cfg.Accounts[0].Routes = []config.Route{{Match: incidents(), Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {}, {}}
 	}
-	return []string{"WAFBOT_CONFIG=" + writeConfig(w.t, `
-slack: {bot_token: `+w.cfg.Slack.BotToken.Reveal()+`, api_url: "`+w.cfg.Slack.APIURL+`"}
-redis: {url: "`+w.redis.url+`"}
-accounts:
-`+accounts+`sources: []
-policy: {changes: on, terminal: {`+osActor().Name+`: responder}}
-`)}
+	story(t, several, func(t *testing.T, w *world) {
+		w.types("ann", "drill")
+		w.ephemeral("ann", "Drill begun, with 2 test cards")
+		first := w.message("#random", testCard)
+		second := w.message("#waf", testCard)
+		w.stop()
+		w.start()
+		w.click("rob", second, "Acknowledge")
+		w.message("#waf", testCard, "Acknowledged by Rob Diaz after")
+		w.click("ann", first, "Acknowledge")
+		w.message("#random", testCard, "Acknowledged by Anna Weber after")
+		report := w.message("#random", "Drill of acme", "acknowledged by Anna Weber after", "acknowledged by Rob Diaz after")
+		require.Equal(t, first.TS, report.ThreadTS)
+		require.Len(t, w.shown("#random"), 1, "one card, with its report in the thread")
+	})
 }
 
 func TestADrillFromTheTerminal(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressEither)
-	none := typed(t, w.shellOfAll(), "drill")
-	require.Equal(t, exitFailed, none.code)
-	require.Contains(t, none.err, "No wafbot serve is running on this Redis")
-	w.start()
-	defer func() { w.stop(); w.requireClean() }()
-	w.message("#waf", "wafbot watches acme")
-	begun := typed(t, w.shellOfAll(), "drill")
-	require.Equal(t, exitDone, begun.code, begun.err)
-	require.Contains(t, begun.out, "test card")
-	w.message("#waf", testCard)
-	waits := typed(t, w.shellOfAll(), "drill", "--json")
-	require.Equal(t, exitDone, waits.code, waits.err)
-	require.Contains(t, waits.out, "nobody has acknowledged it yet")
+	alone := func(w *world) {
+		none := w.atShell("drill")
+		require.Equal(t, exitFailed, none.code)
+		require.Contains(t, none.err, "No wafbot serve is running on this Redis")
+	}
+	story(t, alone, func(t *testing.T, w *world) {
+		begun := w.atShell("drill")
+		require.Equal(t, exitDone, begun.code, begun.err)
+		require.Contains(t, begun.out, "test card")
+		w.message("#waf", testCard)
+		waits := w.atShell("drill", "--json")
+		require.Equal(t, exitDone, waits.code, waits.err)
+		require.Contains(t, waits.out, "nobody has acknowledged it yet")
+	})
 }
 
 // page=yes calls the pager for real. Who acknowledges there acknowledges the card.
 func TestADrillThatPages(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressEither)
-	p := newPagerDuty(w)
-	w.start()
-	defer func() { w.stop(); w.requireClean() }()
-	w.message("#waf", "wafbot watches acme")
-	w.types("ann", "drill page=yes")
-	action, key := p.next()
-	require.Equal(t, "trigger", action)
-	w.message("#waf", testCard, "Press Acknowledge")
-	require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01BTA", "incident.acknowledged", key), pagerSecret))
-	action, ended := p.next()
-	require.Equal(t, []string{"resolve", key}, []string{action, ended})
-	w.message("#waf", testCard, "Acknowledged by PagerDuty: Tenex")
-	w.message("#waf", "Drill of acme", "its pager is called: acknowledged by PagerDuty: Tenex")
+	var p *pagerDuty
+	story(t, func(w *world) { p = newPagerDuty(w) }, func(t *testing.T, w *world) {
+		w.types("ann", "drill page=yes")
+		action, key := p.next()
+		require.Equal(t, "trigger", action)
+		w.message("#waf", testCard, "Press Acknowledge")
+		require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01BTA", "incident.acknowledged", key), pagerSecret))
+		action, ended := p.next()
+		require.Equal(t, []string{"resolve", key}, []string{action, ended})
+		w.message("#waf", testCard, "Acknowledged by PagerDuty: Tenex")
+		w.message("#waf", "Drill of acme", "its pager is called: acknowledged by PagerDuty: Tenex")
+	})
 }

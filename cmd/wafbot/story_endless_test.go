@@ -17,7 +17,7 @@ import (
 func TestTheServiceListsAttacksWithoutEnd(t *testing.T) {
 	full.Only(t)
 	endless := func(w *world) { require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "endless"})) }
-	storyOver(t, eitherWay(), endless, func(t *testing.T, w *world) {
+	story(t, endless, func(t *testing.T, w *world) {
 		const capped = `"capped":"over 40,000 attacks in 24 h: only the newest and all incidents are watched"`
 		body := ""
 		require.Eventually(t, func() bool {

@@ -16,7 +16,7 @@ func TestTheServiceAnswersForAnotherAccount(t *testing.T) {
 		bothAccounts(w)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Kind: "foreign", Every: 3}))
 	}
-	storyOver(t, eitherWay(), mixed, func(t *testing.T, w *world) {
+	story(t, mixed, func(t *testing.T, w *world) {
 		w.attack(injection())
 		w.attack(stuffing())
 		w.card("/login")

@@ -41,7 +41,7 @@ func (w *world) signed(path, kind, body string, at time.Time) (status int, answe
 }
 
 func TestForgedLateAndOversized(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, asItIs, func(t *testing.T, w *world) {
 		command := w.types("vic", "whoami")
 		w.ephemeral("vic", "viewer")
 		forged, err := w.Slack.Forge(t.Context(), command)
@@ -75,7 +75,7 @@ func TestForgedLateAndOversized(t *testing.T) {
 }
 
 func TestWhatTheBotDoesNotUnderstandIsAcknowledged(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		click := w.card(attacker).click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "accepted by the service")

@@ -12,7 +12,7 @@ import (
 )
 
 func TestAFormFromACard(t *testing.T) {
-	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
+	overLinks(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		open := func() {
@@ -50,7 +50,7 @@ func TestAFormFromACard(t *testing.T) {
 }
 
 func TestWhatIsMissingOpensAForm(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		mute := func() {
@@ -97,7 +97,7 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 
 // Whatever is typed without what it needs opens a form that Slack takes.
 func TestEveryVerbWithoutArguments(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		bare := map[string][]string{
@@ -130,7 +130,7 @@ func TestEveryVerbWithoutArguments(t *testing.T) {
 
 // No view says for ever that wafbot is loading.
 func TestAViewThatSlackDoesntTakeAtOnce(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(_ *testing.T, w *world) {
+	story(t, rough, func(_ *testing.T, w *world) {
 		for i, kind := range []string{"ratelimited", "500", "500_posted"} {
 			w.Slack.SetFault(workspace.Fault{Method: "views.update", Kind: kind, Times: 1})
 			w.types("rob", "deny")

@@ -24,11 +24,7 @@ func TestRedisHangs(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { silent.Close() })
 			w := newWorld(t, redisServer{url: "redis://" + silent.Addr().String() + "/0"}, way)
-			w.start()
-			defer func() {
-				w.stop()
-				w.requireClean()
-			}()
+			w.starts()
 			var late []string
 			var lock sync.Mutex
 			var busy sync.WaitGroup

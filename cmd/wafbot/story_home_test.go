@@ -26,12 +26,9 @@ func (w *world) home(user string, parts ...string) string {
 		if v == nil {
 			return ""
 		}
-		return strings.NewReplacer("*", "", "`", "").Replace(v.Plain())
+		return bare(v.Plain())
 	}
-	w.until("home of "+user+": "+strings.Join(parts, ", "), func() bool {
-		text := shown()
-		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
-	})
+	w.until("home of "+user+": "+strings.Join(parts, ", "), func() bool { return hasAll(shown(), parts) })
 	return shown()
 }
 
@@ -43,7 +40,7 @@ func (w *world) clicksHome(user, button string) {
 }
 
 func TestTheHomeTab(t *testing.T) {
-	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
+	overLinks(t, asItIs, func(t *testing.T, w *world) {
 		w.opensHome("rob")
 		w.home("rob", "wafbot is live", "Nothing is going on", "Nothing of wafbot's is in force", "1 of 1 account watched well", "[Refresh]", "Your role: responder")
 		w.opensHome("guest")
@@ -103,7 +100,7 @@ func atThisHour(w *world) {
 }
 
 func TestTheHandOver(t *testing.T) {
-	storyOver(t, eitherWay(), atThisHour, func(t *testing.T, w *world) {
+	story(t, atThisHour, func(t *testing.T, w *world) {
 		handed := func() int {
 			return len(slices.DeleteFunc(w.shown("#waf"), func(m workspace.Message) bool { return !says(m, "Hand-over of acme: the last 10 h") }))
 		}

@@ -24,7 +24,7 @@ func requireHarmlessPrint(t *testing.T, printed, what string) {
 // nothing there.
 func TestHostileTextAtTheOtherDoors(t *testing.T) {
 	full.Only(t)
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, hostileEverywhere, func(t *testing.T, w *world) {
 		w.hostileService()
 		var attacks []string
 		for _, card := range w.cards("#waf") {
@@ -81,7 +81,7 @@ func (w *world) requirePrinted(t *testing.T, args ...string) {
 // what people write into forms, with what is wrong about it.
 func TestHostileRefusalsAndForms(t *testing.T) {
 	full.Only(t)
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, hostileEverywhere, func(t *testing.T, w *world) {
 		for i, sample := range hostiletext.Samples() {
 			w.Slack.SetFault(workspace.Fault{Kind: "x" + sample.Text, Method: "views.open", Times: 1})
 			w.types("ann", "deny")

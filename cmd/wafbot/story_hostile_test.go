@@ -48,8 +48,7 @@ func (w *world) requireHarmless() {
 func hostileEverywhere(w *world) {
 	w.rough = true
 	w.cfg.Accounts[0].Storm.Over = 1_000_000
-	w.cfg.Slack.MessagesPerSecond = 0
-	w.Slack.SetRateLimits(false) // its pace is the matter of other stories
+	unpaced(w) // Slack's pace is the matter of other stories
 }
 
 // special are the characters that mean something in a regular expression of the service.
@@ -102,7 +101,7 @@ func typedSample(sample hostiletext.Sample) string {
 // does anything.
 func TestHostileTextEverywhere(t *testing.T) {
 	full.Only(t)
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, hostileEverywhere, func(t *testing.T, w *world) {
 		w.hostileService()
 		for i, sample := range hostiletext.Samples() {
 			require.NoError(t, w.Slack.SetUser(workspace.User{ID: "U0ROB0002", Name: "rob", RealName: typedSample(sample), TeamID: "T0SANDBOX"}))

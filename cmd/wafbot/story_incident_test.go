@@ -35,6 +35,7 @@ func TestFirstStartAmongManyAttacks(t *testing.T) {
 	full := func(w *world) {
 		w.cfg.Accounts[0].Routes = []config.Route{{Mention: "U0ANN0001"}}
 		w.cfg.Accounts[0].Storm.Over = 100 // each has its card
+		orderly(w)
 		for i := range old {
 			w.attack(waf.AttackSpec{
 				Path: fmt.Sprintf("/old/%d", i), Vulnerability: &waf.VulnSpec{Title: "hole"}, Hits: 100,

@@ -18,7 +18,7 @@ func lags(w *world) {
 
 // What was done a moment ago and isn't listed yet is taken back for certain.
 func TestUndoAtOnceWhileListingsLag(t *testing.T) {
-	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
+	story(t, lags, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "Deny "+attacker)
@@ -49,7 +49,7 @@ func TestUndoAtOnceWhileListingsLag(t *testing.T) {
 // A patch whose answer was lost could be made twice: wafbot waits until the listing shows it, and says since when it
 // isn't confirmed.
 func TestAPatchIsVerifiedWhileListingsLag(t *testing.T) {
-	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
+	story(t, lags, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: "500_applied", Times: 1}))
@@ -70,7 +70,7 @@ func TestOneOfSeveralCountriesIsTakenOff(t *testing.T) {
 		lags(w)
 		w.cfg.Policy.Approval.RequiredFor = nil
 	}
-	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
+	story(t, prepare, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:FR country:NL country:DE")
 		w.confirms("rob", "Deny country:FR, country:NL, country:DE")
 		w.ephemeral("rob", "Deny country:FR, country:NL, country:DE", "accepted by the service")

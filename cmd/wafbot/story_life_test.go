@@ -13,10 +13,13 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
+// incidents are what a route takes that takes them alone.
+func incidents() config.Match { return config.Match{Kind: config.OneOrMore{"incident"}} }
+
 // routed sends incidents to #random, with Ann, and attacks to #waf, with those on call.
 func routed(w *world) {
 	w.cfg.Accounts[0].Routes = []config.Route{
-		{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"},
+		{Match: incidents(), Channel: "C0RANDOM3", Mention: "U0ANN0001"},
 		{Mention: "S0ONCALL1"},
 	}
 }
@@ -52,7 +55,7 @@ func TestAnIncidentOfAnotherRouteMoves(t *testing.T) {
 
 // A user marks it at the service as a false positive, and takes that back.
 func TestAnAttackThatIsMarkedAsAFalsePositive(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
 		card := w.card("high attack", "POST shop.example.com/login")
 		require.NoError(t, w.WAF.SetState(attack, "falsepositive"))
@@ -92,7 +95,7 @@ func TestADeletedCardIsReposted(t *testing.T) {
 
 // The redraw or the reply may find first that the card is gone: there is one new card, and the worsening is posted once.
 func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
-	storyOver(t, eitherWay(), func(w *world) {
+	story(t, func(w *world) {
 		routed(w)
 		w.cfg.Accounts[0].Routes[0].Channel, w.rough = "", true
 	}, func(t *testing.T, w *world) {
@@ -123,7 +126,7 @@ func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
 
 // An admin has locked the thread: it isn't the channel's fault, nor the card's.
 func TestWhatWorsensUnderALockedThreadIsHeard(t *testing.T) {
-	storyOver(t, eitherWay(), func(w *world) { routed(w); w.rough = true }, func(t *testing.T, w *world) {
+	story(t, func(w *world) { routed(w); w.rough = true }, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
 		card := w.card("high attack")
 		card.known()
@@ -139,7 +142,7 @@ func TestWhatWorsensUnderALockedThreadIsHeard(t *testing.T) {
 
 func TestACardThatCannotBeEditedIsReposted(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
-	storyOver(t, eitherWay(), gone, func(t *testing.T, w *world) {
+	story(t, gone, func(t *testing.T, w *world) {
 		w.attack(injection())
 		old := w.card("high attack")
 		old.known()
@@ -156,7 +159,7 @@ func TestACardThatCannotBeEditedIsReposted(t *testing.T) {
 
 func TestACardInAnArchivedChannelIsRepostedInTheAccounts(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
-	storyOver(t, eitherWay(), gone, func(_ *testing.T, w *world) {
+	story(t, gone, func(_ *testing.T, w *world) {
 		spec := injection()
 		spec.Vulnerability = sqlHole()
 		w.attack(spec)
@@ -169,7 +172,7 @@ func TestACardInAnArchivedChannelIsRepostedInTheAccounts(t *testing.T) {
 }
 
 func TestWhatWorsensMentionsOnlyWhoIsOnIt(t *testing.T) {
-	storyOver(t, eitherWay(), func(w *world) {
+	story(t, func(w *world) {
 		routed(w)
 		w.cfg.Accounts[0].Routes[0].Channel = ""
 	}, func(t *testing.T, w *world) {
@@ -213,7 +216,7 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 		return func(w *world) { w.cfg.Accounts[0].Routes = []config.Route{r} }
 	}
 	night := func(w *world) { routes(config.Route{Mention: "U0ANN0001"})(w); quietNow(w) }
-	storyOver(t, eitherWay(), night, func(t *testing.T, w *world) {
+	story(t, night, func(t *testing.T, w *world) {
 		attack := w.attack(stopped())
 		card := w.card("attack", "quiet hours: no one mentioned")
 		card.known()
@@ -231,7 +234,7 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 }
 
 func TestQuietHoursMentionNoOne(t *testing.T) {
-	storyOver(t, eitherWay(), func(w *world) { routed(w); quietNow(w) }, func(t *testing.T, w *world) {
+	story(t, func(w *world) { routed(w); quietNow(w) }, func(t *testing.T, w *world) {
 		attack := w.attack(stopped())
 		card := w.card("attack", "quiet hours: no one mentioned")
 		card.known()

@@ -29,10 +29,7 @@ type clicker struct {
 func TestClicksWhileLinksAreRenewed(t *testing.T) {
 	t.Parallel()
 	renewals := full.Of(2, 4)
-	playOver(t, aRedis(t), workspace.IngressSocket, func(w *world) {
-		w.Slack.SetRateLimits(false) // of apps.connections.open; the bot's own bound is what counts here
-		w.cfg.Slack.MessagesPerSecond = 0
-	}, func(t *testing.T, w *world) {
+	playOver(t, aRedis(t), workspace.IngressSocket, unpaced, func(t *testing.T, w *world) {
 		const attacks = 8 // an attack takes a hundred notes
 		var ids []string
 		for range attacks {
@@ -129,7 +126,7 @@ func (w *world) requireNotes(acked map[string]bool, ids []string) {
 
 // An admin switches Socket Mode off in the app's settings, and on again.
 func TestSocketModeIsSwitchedOff(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressSocket}, rough, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressSocket, rough, func(t *testing.T, w *world) {
 		w.Slack.SetSocketMode(false)
 		w.until("the reason is logged", func() bool {
 			return w.journal.has("socket mode", "link_disabled") && w.journal.has("socket_mode_not_enabled", "switch it on")

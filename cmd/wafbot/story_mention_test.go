@@ -46,7 +46,7 @@ func (w *world) heard() {
 }
 
 func TestLinesInMentions(t *testing.T) {
-	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
+	overLinks(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 

@@ -16,7 +16,7 @@ import (
 
 // What a running bot shows follows Prometheus' conventions, holds what happened, and nothing that an attacker wrote.
 func TestMetricsOfARunningBot(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.message("#waf", "wafbot watches acme")
 		w.attack(waf.AttackSpec{Path: "/x9k-written-by-an-attacker", Hits: 100, Vulnerability: sqlHole()})
 		w.card("/x9k-written-by-an-attacker").click("rob", "Deny "+attacker)

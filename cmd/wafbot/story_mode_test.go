@@ -43,19 +43,6 @@ func TestAModeIsSwitchedAndUndone(t *testing.T) {
 	})
 }
 
-func TestAModeReturnsByItself(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.attack(injection()) // its hits are what a story without people waits by
-		w.types("rob", "mode Shop block for=6s")
-		w.confirms("rob", "Switch Shop to block for 6 s?", "incidents are registered only in monitoring")
-		w.ephemeral("rob", "Switch Shop to block for 6 s", "accepted")
-		require.Equal(t, []string{"block"}, w.modeRules())
-		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
-		w.message("#waf", "Undo of: Switch Shop to block for 6 s", "wafbot")
-		w.until("audited", func() bool { return w.journal.has(`"via":"clock"`, `"outcome":"done"`) })
-	})
-}
-
 func TestAQuestionCancelled(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.writes("rob", "#waf", "", "@wafbot mode Shop block") // a mention opens no view

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"testing"
 	"time"
@@ -16,10 +17,12 @@ import (
 
 // While Redis is away each answer says what wafbot doesn't know and doesn't do, and everything goes on afterwards.
 func TestAnswersWhileRedisIsAway(t *testing.T) {
-	storyOver(t, bothWays(), asItIs, func(t *testing.T, w *world) {
+	overLinks(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		id := card.id()
+		status, _ := w.get("/readyz")
+		require.Equal(t, http.StatusOK, status)
 		card.click("rob", "Acknowledge")
 		card.says("<@U0ROB0002> is on it")
 
@@ -32,7 +35,7 @@ func TestAnswersWhileRedisIsAway(t *testing.T) {
 			"unack attack=" + id:                    {"not done", away},
 			"note attack=" + id + " \"looks real\"": {"not done", away},
 			"mute attack=" + id:                     {"not done", away},
-			"status":                                {"Status of acme", "Going on: 1 attack", "What is in force is unknown", away},
+			"status":                                {"Status of acme", "Going on: 1 attack", "What is in force is unknown", away, "nothing can be changed meanwhile"},
 			"attack " + id:                          {"SQL injection · Shop", "Who is on it and what was done is unknown", away},
 			"explain attack=" + id:                  {"It goes to channel", unknown, away},
 			"attacks":                               {"acme: 1 attack"},
@@ -47,14 +50,25 @@ func TestAnswersWhileRedisIsAway(t *testing.T) {
 			w.until("an answer to "+line, func() bool { return len(w.ephemerals("rob", words...)) > before })
 		}
 		require.Empty(t, w.sent())
+		status, _ = w.get("/healthz")
+		require.Equal(t, http.StatusOK, status)
+		status, body := w.get("/readyz")
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		require.Contains(t, body, `"ready":false`)
+		w.until("it is logged, asked or not", func() bool { return w.journal.has("redis can't be reached") })
 
 		w.redis.back()
+		w.until("it is logged", func() bool { return w.journal.has("redis is back") })
+		status, _ = w.get("/readyz")
+		require.Equal(t, http.StatusOK, status)
 		w.attack(waf.AttackSpec{Path: "/later", Hits: 100, Started: waf.Duration(time.Minute)})
 		w.card("/later")
 		card.click("rob", "Deny "+attacker)
 		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		w.until("the denial is at the service", func() bool { return len(w.entries("acme")) == 1 }) // the card is drawn while it is under way, too
-		require.Equal(t, 2, len(w.cards("#waf")))
+		w.polls(3)
+		require.Len(t, w.cards("#waf"), 2)
+		require.Len(t, w.shown("#waf"), 3, "and nothing is posted twice")
 	})
 }
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 const pagerSecret = "pagerduty-signs-with-this"
@@ -83,66 +82,63 @@ func (p *pagerDuty) sends(path, body string, secrets ...string) int {
 
 // An incident that is acknowledged at PagerDuty is acknowledged on the card, in the name of the person there, once.
 func TestAnAcknowledgementComesBackFromPagerDuty(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressEither)
-	p := newPagerDuty(w)
-	w.start()
-	defer func() { w.stop(); w.requireClean(); require.NotContains(t, w.all(), pagerSecret) }()
-	w.message("#waf", "wafbot watches acme")
-	w.attack(injection())
-	card := w.card(attacker)
-	action, key := p.next()
-	require.Equal(t, "trigger", action)
-	card.says("paged at")
+	var p *pagerDuty
+	story(t, func(w *world) { p = newPagerDuty(w) }, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		action, key := p.next()
+		require.Equal(t, "trigger", action)
+		card.says("paged at")
 
-	acknowledged := p.event("01BTA", "incident.acknowledged", key)
-	for name, status := range map[string]int{
-		"no signature":       p.sends("/pager/oncall", acknowledged),
-		"another's":          p.sends("/pager/oncall", acknowledged, "guessed"),
-		"of another body":    p.sends("/pager/oncall", acknowledged+" ", "guessed"),
-		"of an empty secret": p.sends("/pager/oncall", acknowledged, ""),
-	} {
-		require.Equal(t, http.StatusUnauthorized, status, name)
-	}
-	require.Equal(t, http.StatusNotFound, p.sends("/pager/other", acknowledged, pagerSecret))
-	status, _ := w.get("/pager/oncall")
-	require.Equal(t, http.StatusMethodNotAllowed, status)
-	require.Equal(t, http.StatusBadRequest, p.sends("/pager/oncall", "hello", pagerSecret))
-	require.Equal(t, http.StatusRequestEntityTooLarge, p.sends("/pager/oncall", strings.Repeat(" ", 1<<20+1), pagerSecret))
-	for _, kind := range []string{"pagey.ping", "incident.triggered", "incident.unacknowledged", "incident.reassigned", "incident.resolved"} {
-		require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01B", kind, key), pagerSecret), kind)
-	}
-	for range 3 {
-		require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01C", "incident.acknowledged", "of-another-integration"), pagerSecret))
-	}
-	require.True(t, w.journal.has("a pager acknowledged a call that isn't wafbot's"))
-	card.says("Unacknowledged")
+		acknowledged := p.event("01BTA", "incident.acknowledged", key)
+		for name, status := range map[string]int{
+			"no signature":       p.sends("/pager/oncall", acknowledged),
+			"another's":          p.sends("/pager/oncall", acknowledged, "guessed"),
+			"of another body":    p.sends("/pager/oncall", acknowledged+" ", "guessed"),
+			"of an empty secret": p.sends("/pager/oncall", acknowledged, ""),
+		} {
+			require.Equal(t, http.StatusUnauthorized, status, name)
+		}
+		require.Equal(t, http.StatusNotFound, p.sends("/pager/other", acknowledged, pagerSecret))
+		status, _ := w.get("/pager/oncall")
+		require.Equal(t, http.StatusMethodNotAllowed, status)
+		require.Equal(t, http.StatusBadRequest, p.sends("/pager/oncall", "hello", pagerSecret))
+		require.Equal(t, http.StatusRequestEntityTooLarge, p.sends("/pager/oncall", strings.Repeat(" ", 1<<20+1), pagerSecret))
+		for _, kind := range []string{"pagey.ping", "incident.triggered", "incident.unacknowledged", "incident.reassigned", "incident.resolved"} {
+			require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01B", kind, key), pagerSecret), kind)
+		}
+		for range 3 {
+			require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01C", "incident.acknowledged", "of-another-integration"), pagerSecret))
+		}
+		require.True(t, w.journal.has("a pager acknowledged a call that isn't wafbot's"))
+		card.says("Unacknowledged")
 
-	require.Equal(t, http.StatusOK, p.sends("/pager/oncall", acknowledged, "the next one", pagerSecret), "while one secret replaces another")
-	require.Equal(t, http.StatusOK, p.sends("/pager/oncall", acknowledged, pagerSecret))
-	card.says("PagerDuty: Tenex", "is on it")
-	action, ended := p.next()
-	require.Equal(t, []string{"resolve", key}, []string{action, ended}, "as with each acknowledgement")
-	w.until("audited", func() bool {
-		return w.journal.has(`"actor":{"id":"pagerduty:PLH1HKV","name":"PagerDuty: Tenex`, `"via":"pager"`, `"line":"ack attack=`+card.id(), `"outcome":"done"`)
+		require.Equal(t, http.StatusOK, p.sends("/pager/oncall", acknowledged, "the next one", pagerSecret), "while one secret replaces another")
+		require.Equal(t, http.StatusOK, p.sends("/pager/oncall", acknowledged, pagerSecret))
+		card.says("PagerDuty: Tenex", "is on it")
+		action, ended := p.next()
+		require.Equal(t, []string{"resolve", key}, []string{action, ended}, "as with each acknowledgement")
+		w.until("audited", func() bool {
+			return w.journal.has(`"actor":{"id":"pagerduty:PLH1HKV","name":"PagerDuty: Tenex`, `"via":"pager"`, `"line":"ack attack=`+card.id(), `"outcome":"done"`)
+		})
+
+		w.types("ann", "unack attack="+card.id())
+		action, again := p.next()
+		require.Equal(t, "trigger", action)
+		require.NotEqual(t, key, again)
+		card.says("paged at")
+		require.Equal(t, http.StatusOK, p.sends("/pager/oncall", acknowledged, pagerSecret), "a replay")
+		require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01D", "incident.acknowledged", key), pagerSecret), "of a call that is over")
+		w.polls(6)
+		card.says("Unacknowledged · paged at")
+		require.Equal(t, 1, strings.Count(w.journal.String(), `"via":"pager"`))
+		_, metrics := w.get("/metrics")
+		require.Contains(t, metrics, `wafbot_forged_requests_total 4`)
+
+		w.redis.away()
+		require.Equal(t, http.StatusServiceUnavailable, p.sends("/pager/oncall", p.event("01E", "incident.acknowledged", again), pagerSecret), "PagerDuty sends it again")
+		w.redis.back()
+		require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01E", "incident.acknowledged", again), pagerSecret))
+		card.says("PagerDuty: Tenex", "is on it")
 	})
-
-	w.types("ann", "unack attack="+card.id())
-	action, again := p.next()
-	require.Equal(t, "trigger", action)
-	require.NotEqual(t, key, again)
-	card.says("paged at")
-	require.Equal(t, http.StatusOK, p.sends("/pager/oncall", acknowledged, pagerSecret), "a replay")
-	require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01D", "incident.acknowledged", key), pagerSecret), "of a call that is over")
-	w.polls(6)
-	card.says("Unacknowledged · paged at")
-	require.Equal(t, 1, strings.Count(w.journal.String(), `"via":"pager"`))
-	_, metrics := w.get("/metrics")
-	require.Contains(t, metrics, `wafbot_forged_requests_total 4`)
-
-	w.redis.away()
-	require.Equal(t, http.StatusServiceUnavailable, p.sends("/pager/oncall", p.event("01E", "incident.acknowledged", again), pagerSecret), "PagerDuty sends it again")
-	w.redis.back()
-	require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01E", "incident.acknowledged", again), pagerSecret))
-	card.says("PagerDuty: Tenex", "is on it")
 }

@@ -72,22 +72,3 @@ func TestAPatchWhereDenyingIsNotOffered(t *testing.T) {
 		w.until("hits pass again", func() bool { return w.hits(attack, "192.0.2.10").Through > 0 })
 	})
 }
-
-func TestContain(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.attack(injection())
-		card := w.card(attacker)
-		w.types("rob", "contain attack="+card.id())
-		w.ephemeral("rob", "Deny "+attacker, "Patch exactly POST shop.example.com/login")
-		require.Len(t, w.entries("acme"), 1)
-		require.Len(t, w.rules("acme", "vpatch"), 1)
-
-		card.undo("rob", "Deny "+attacker)
-		w.ephemeral("rob", "Undo of: Deny "+attacker)
-		require.Empty(t, w.entries("acme"))
-		require.Len(t, w.rules("acme", "vpatch"), 1, "each has its own undo")
-		card.undo("rob", "Patch exactly")
-		w.ephemeral("rob", "Undo of: Patch exactly")
-		require.Empty(t, w.rules("acme", "vpatch"))
-	})
-}

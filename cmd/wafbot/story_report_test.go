@@ -7,19 +7,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/wafbot/wafbot/internal/record"
 )
-
-// atShell has the user of the operating system, a responder, type a line in the world's configuration.
-func (w *world) atShell(args ...string) answered {
-	w.t.Helper()
-	return typed(w.t, []string{"WAFBOT_CONFIG=" + w.shell("[]", record.Responder)}, args...)
-}
 
 // An attack from its first hit to its end, and what is written of it: in Slack, at the terminal, for programs; and whether the audit log is whole.
 func TestAnAttackAndItsReport(t *testing.T) {
-	storyOver(t, eitherWay(), func(w *world) { w.cfg.Accounts[0].OngoingFor = 3 * time.Second }, func(t *testing.T, w *world) {
+	story(t, func(w *world) { w.cfg.Accounts[0].OngoingFor = 3 * time.Second }, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "Acknowledge")

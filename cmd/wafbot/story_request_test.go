@@ -11,7 +11,7 @@ import (
 // One id leads from a click through every call of the service and of Slack that came of it, in the log and in the audit entry: also those that are made
 // after it was answered, by what notifies and redraws.
 func TestOneRequestInTheLog(t *testing.T) {
-	storyOver(t, eitherWay(), func(w *world) { w.cfg.Log.Level = "debug" }, func(t *testing.T, w *world) {
+	story(t, func(w *world) { w.cfg.Log.Level = "debug" }, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("SQL injection", attacker)
 		card.click("rob", "Deny "+attacker)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -67,7 +66,7 @@ func (o other) typed(w *world, verb, object string) {
 }
 
 func TestARestart(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "Deny "+attacker)
@@ -91,7 +90,7 @@ func TestARestart(t *testing.T) {
 }
 
 func TestWhatADeadReplicaHadInHand(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		o := w.another()
 		asked := 0
 		for ; len(o.took) == 0; asked++ { // until it works, the story's replica takes what it accepts
@@ -109,47 +108,12 @@ func TestWhatADeadReplicaHadInHand(t *testing.T) {
 	})
 }
 
-func TestRedisAway(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
-		w.attack(injection())
-		card := w.card(attacker)
-		status, _ := w.get("/readyz")
-		require.Equal(t, http.StatusOK, status)
-
-		w.redis.away()
-		card.click("rob", "Deny "+attacker)
-		w.ephemeral("rob", "not done: wafbot's store (Redis) can't be reached")
-		w.types("vic", "status")
-		w.ephemeral("vic", "Status of acme", "Going on: 1 attack", "What is in force is unknown", "nothing can be changed meanwhile")
-		w.types("vic", "lists")
-		w.ephemeral("vic", "acme: 0 entr")
-		status, _ = w.get("/healthz")
-		require.Equal(t, http.StatusOK, status)
-		status, body := w.get("/readyz")
-		require.Equal(t, http.StatusServiceUnavailable, status)
-		require.Contains(t, body, `"ready":false`)
-		w.until("it is logged, asked or not", func() bool { return w.journal.has("redis can't be reached") })
-		require.Empty(t, w.sent())
-
-		w.redis.back()
-		w.until("it is logged", func() bool { return w.journal.has("redis is back") })
-		status, _ = w.get("/readyz")
-		require.Equal(t, http.StatusOK, status)
-		card.click("ann", "Deny "+attacker)
-		card.says("Deny "+attacker+" · ", "Anna Weber")
-		w.polls(3)
-		require.Len(t, w.entries("acme"), 1)
-		require.Len(t, w.cards("#waf"), 1)
-		require.Len(t, w.shown("#waf"), 2, "and nothing is posted twice")
-	})
-}
-
 func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 	lossy := func(w *world) {
 		const where = "hset\r\n$14\r\n{a:acme}:cards" // of a card; twice, because the client itself tries again
 		w.cfg.Redis.URL = apiclient.Secret(w.redis.losing(w.t, where, 2).url)
 	}
-	storyOver(t, eitherWay(), lossy, func(t *testing.T, w *world) {
+	story(t, lossy, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.polls(8)
@@ -163,7 +127,7 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 // ends.
 func TestTheStateOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+	w := newWorld(t, aRedis(t), workspace.IngressHTTP)
 	w.start()
 	w.attack(injection())
 	card := w.card(attacker)
@@ -183,7 +147,7 @@ func TestTheStateOfAnOlderVersion(t *testing.T) {
 func TestTheStateOfANewerVersion(t *testing.T) {
 	t.Parallel()
 	for _, running := range []bool{true, false} {
-		w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+		w := newWorld(t, aRedis(t), workspace.IngressHTTP)
 		if running {
 			w.start()
 			w.message("#waf", "wafbot watches acme")

@@ -24,18 +24,12 @@ func TestAStrangerAndAGuest(t *testing.T) {
 		require.Empty(t, w.sent())
 		require.True(t, w.journal.has(`"outcome":"refused"`, "U0EVE0005"))
 		require.True(t, w.journal.has(`"outcome":"refused"`, "U0GUEST04"))
-	})
-}
 
-func TestOneWhoLeftMayNot(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.attack(injection())
-		message := w.card(attacker).now()
 		rob, ok := w.Slack.UserByName("rob")
 		require.True(t, ok)
-		rob.Restricted = true // made a guest
+		rob.Restricted = true // made a guest, after the card was posted
 		require.NoError(t, w.Slack.SetUser(rob))
-		w.click("rob", message, "Deny "+attacker)
+		card.click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "You have no role here")
 		require.Empty(t, w.sent())
 	})

@@ -29,7 +29,7 @@ func TestTheServiceRefusesADenial(t *testing.T) {
 	for _, kind := range full.Some(2, slices.Sorted(maps.Keys(kinds))) {
 		words := kinds[kind]
 		t.Run(kind, func(t *testing.T) {
-			storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+			story(t, asItIs, func(t *testing.T, w *world) {
 				w.attack(injection())
 				card := w.card(attacker)
 				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: kind}))
@@ -52,7 +52,7 @@ func TestTheServiceRefusesADenial(t *testing.T) {
 // However it was asked, who asked is answered once and called once: under the card of the attack that it was for, else
 // in the channel.
 func TestAFailureMentionsItsAuthorOnce(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: "status:400"}))
@@ -75,7 +75,7 @@ func TestTheServiceStumblesOverADenial(t *testing.T) {
 	t.Parallel()
 	for _, kind := range full.Some(3, []string{"status:429", "status:500", "html", "reset", "cut", "500_applied", "reset_applied", "slow"}) {
 		t.Run(kind, func(t *testing.T) {
-			storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+			story(t, asItIs, func(t *testing.T, w *world) {
 				w.attack(injection())
 				card := w.card(attacker)
 				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: kind, Times: 1}))
@@ -97,7 +97,7 @@ func TestTheServiceStumblesOverAPatch(t *testing.T) {
 	t.Parallel()
 	for _, kind := range full.Some(2, []string{"status:429", "cut", "500_applied", "reset_applied"}) {
 		t.Run(kind, func(t *testing.T) {
-			storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+			story(t, asItIs, func(t *testing.T, w *world) {
 				w.attack(injection())
 				card := w.card(attacker)
 				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: kind, Times: 1}))

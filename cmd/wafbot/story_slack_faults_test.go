@@ -20,7 +20,7 @@ func TestACardIsPostedOnceWhateverSlackAnswers(t *testing.T) {
 	kinds := []string{"ratelimited", "ratelimited_posted", "500", "500_posted", "timeout_posted", "service_unavailable", "fatal_error"}
 	for _, kind := range full.Some(3, kinds) {
 		t.Run(kind, func(t *testing.T) {
-			storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+			story(t, rough, func(t *testing.T, w *world) {
 				w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: kind, Times: 1})
 				w.attack(injection())
 				card := w.card("/login")
@@ -40,7 +40,7 @@ func TestAnArchivedChannel(t *testing.T) {
 		w.rough = true
 		w.cfg.Accounts[0].Routes = []config.Route{{Channel: "C0RANDOM3"}}
 	}
-	storyOver(t, eitherWay(), elsewhere, func(t *testing.T, w *world) {
+	story(t, elsewhere, func(t *testing.T, w *world) {
 		require.NoError(t, w.Slack.SetArchived("#random", true))
 		w.attack(injection())
 		card := w.card("/login")
@@ -53,7 +53,7 @@ func TestAnArchivedChannel(t *testing.T) {
 }
 
 func TestACardThatSlackRefusesGoesOutAsText(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "invalid_blocks", Times: 1})
 		w.attack(injection())
 		card := w.card("NOT BLOCKED, high attack: SQL injection on Shop, 203.0.113.7 (FR)")
@@ -76,7 +76,7 @@ func requirePlain(t *testing.T, card shownCard) {
 }
 
 func TestAnEditThatSlackRefusesGoesOutAsText(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.known()
@@ -93,7 +93,7 @@ func TestAnEditThatSlackRefusesGoesOutAsText(t *testing.T) {
 
 // What it carries for wafbot goes, and not what people read.
 func TestACardWhoseMetadataSlackRefuses(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "metadata_too_large", Times: 1})
 		w.attack(injection())
 		card := w.message("#waf", attacker)
@@ -104,7 +104,7 @@ func TestACardWhoseMetadataSlackRefuses(t *testing.T) {
 }
 
 func TestAnAnswerFindsItsWay(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "response_url", Kind: "expired_url"})
 		w.types("rob", "deny 198.51.100.9")
 		w.ephemeral("rob", "Deny 198.51.100.9", "accepted by the service")
@@ -113,7 +113,7 @@ func TestAnAnswerFindsItsWay(t *testing.T) {
 }
 
 func TestSlackDoesNotSayWhoAPersonIs(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "users.info", Kind: "500"})
 		w.types("rob", "deny 198.51.100.9")
 		w.ephemeral("rob", "Slack doesn't say who you are just now")
@@ -128,7 +128,7 @@ func TestSlackDoesNotSayWhoAPersonIs(t *testing.T) {
 
 // An edit that Slack will never take must not eat the edits of all other cards.
 func TestADeletedCardIsEditedOnce(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "message_not_found"})
@@ -152,7 +152,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 
 // A change is shown all the same: by the card that takes the place of the one that is gone, with its undo.
 func TestAChangeWhoseCardIsGone(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.known()

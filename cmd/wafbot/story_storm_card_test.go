@@ -31,7 +31,7 @@ func (w *world) oneLoudSource(n int) {
 // A storm as a person at night meets it: one card, one click that stops most of it, and the list of it all.
 func TestAStormAndItsCard(t *testing.T) {
 	all := func(w *world) { w.cfg.Accounts[0].Routes = []config.Route{{}} } // those that are blocked, too
-	storyOver(t, eitherWay(), all, func(t *testing.T, w *world) {
+	story(t, all, func(t *testing.T, w *world) {
 		const grouped = 40
 		w.unlisted(func() { w.oneLoudSource(grouped) })
 		card := w.card("4 of 40 NOT BLOCKED", "high storm", "Not blocked:")

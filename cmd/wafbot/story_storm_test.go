@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -73,7 +71,7 @@ func TestAStorm(t *testing.T) {
 
 // What goes on when wafbot is started first is grouped, too, and its first message says so.
 func TestFirstStartInAStorm(t *testing.T) {
-	storyOver(t, eitherWay(), func(w *world) {
+	story(t, func(w *world) {
 		w.cfg.Accounts[0].Routes = []config.Route{{Mention: "U0ANN0001"}}
 		w.scanned(30, 1)
 	}, func(t *testing.T, w *world) {
@@ -91,7 +89,7 @@ func TestFirstStartInAStorm(t *testing.T) {
 // The card of a storm is all that is left of it when Redis was emptied: what goes on is taken for the storm's, so that
 // no other card comes.
 func TestRedisEmptiedInAStorm(t *testing.T) {
-	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
+	runningOrNot(t, "down", asItIs, func(t *testing.T, w *world, running bool) {
 		w.scanned(40, 1)
 		storm := w.stormCard(40)
 		w.card("critical incident", "/worked/7")
@@ -107,14 +105,8 @@ func TestRedisEmptiedInAStorm(t *testing.T) {
 
 // One pager is called for all that a storm grouped.
 func TestAStormCallsItsPagerOnce(t *testing.T) {
-	var hooks sync.Map // by world: several play beside each other
-	storyOver(t, eitherWay(), func(w *world) {
-		h := newHook(w.t)
-		hooks.Store(w, h)
-		w.cfg.Accounts[0].Routes = []config.Route{{Page: &config.Page{URL: apiclient.Secret(h.URL), Kind: "json", After: time.Second}}}
-	}, func(t *testing.T, w *world) {
-		found, _ := hooks.Load(w)
-		h := found.(*hook)
+	story(t, paged(time.Second), func(t *testing.T, w *world) {
+		h := w.hook
 		w.scanned(20, 0)
 		storm := w.stormCard(20)
 		call := h.next()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -129,9 +130,22 @@ func (w *world) click(user string, m workspace.Message, button string) workspace
 	return w.acknowledged(d, err)
 }
 
+// read are the texts of messages, by what these are made of: whoever waits looks at the same ones again and again.
+var read sync.Map
+
 // says reports whether a message holds all the parts, whatever is bold or code in it.
 func says(m workspace.Message, parts ...string) bool {
-	text := strings.NewReplacer("*", "", "`", "").Replace(m.Text + "\n" + m.Plain())
+	key := m.Text + string(m.Blocks) + string(m.Attachments)
+	text, known := read.Load(key)
+	if !known {
+		text = bare(m.Text + "\n" + m.Plain())
+		read.Store(key, text)
+	}
+	return hasAll(text.(string), parts)
+}
+
+// hasAll reports whether a text holds all the parts.
+func hasAll(text string, parts []string) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
 }
 
@@ -161,7 +175,16 @@ func (w *world) ephemeral(user string, parts ...string) workspace.Message {
 	return w.ephemerals(user, parts...)[0]
 }
 
-// card is an attack's message, which changes.
+// answer has a user type a line in #waf, and returns what that user alone is told next.
+func (w *world) answer(user, line string) string {
+	w.t.Helper()
+	before := len(w.ephemerals(user))
+	w.types(user, line)
+	w.until("answer to "+line, func() bool { return len(w.ephemerals(user)) > before })
+	return plain(w.ephemerals(user)[before])
+}
+
+// shownCard is an attack's message, which changes.
 type shownCard struct {
 	w       *world
 	channel string

@@ -2,32 +2,19 @@ package main
 
 import (
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
-	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 func TestTwoPeopleAcknowledge(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker, "Unacknowledged")
-		message := card.now()
-		names := map[string]string{"ann": "Anna Weber", "rob": "Rob Diaz"}
-		var clicks sync.WaitGroup
-		for user := range names {
-			clicks.Go(func() {
-				d, err := w.Slack.Click(t.Context(), workspace.Click{User: user, Channel: message.Channel, TS: message.TS, Button: "Acknowledge"})
-				if err != nil || d.Status != 200 {
-					t.Errorf("click of %s: %+v, %v", user, d, err)
-				}
-			})
-		}
-		clicks.Wait()
+		names := w.bothClick(card.now(), "Acknowledge")
 		w.until("both are answered", func() bool {
 			return len(w.ephemerals("ann", "is on it since")) == 1 && len(w.ephemerals("rob", "is on it since")) == 1
 		})

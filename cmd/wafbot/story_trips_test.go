@@ -133,7 +133,7 @@ func partOf(trip string) string {
 // one reading.
 func TestAClickCostsNineRoundTrips(t *testing.T) {
 	var n trips
-	storyOver(t, eitherWay(), func(w *world) {
+	story(t, func(w *world) {
 		w.redis = n.watched(w.t, w.redis)
 		w.cfg.Redis.URL = apiclient.Secret(w.redis.url)
 		w.cfg.Accounts[0].PollInterval = time.Minute

@@ -28,7 +28,7 @@ func twoTeams(w *world) {
 
 // Rob of acme is refused on globex on every way in, and nothing that he is shown tells of it.
 func TestTwoTeams(t *testing.T) {
-	storyOver(t, eitherWay(), twoTeams, func(t *testing.T, w *world) {
+	story(t, twoTeams, func(t *testing.T, w *world) {
 		w.attack(injection())
 		w.attack(stuffing())
 		acme, globex := w.card("/login"), w.cardIn("#waf-globex", "/signin")
@@ -112,7 +112,7 @@ func TestTwoTeams(t *testing.T) {
 
 // While Slack doesn't say who a person is, everyone in the workspace is no one: that person could be a guest. Whom the configuration names goes on reading.
 func TestSlackDoesntSayWhoAGuestIs(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		w.card(attacker)
 		w.rough = true

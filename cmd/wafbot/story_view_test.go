@@ -2,7 +2,6 @@ package main
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -18,9 +17,8 @@ func (w *world) sees(user string, parts ...string) (seen workspace.View) {
 		if v == nil {
 			return false
 		}
-		text := shown(*v)
 		seen = *v
-		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
+		return hasAll(bare(v.Plain()), parts)
 	})
 	return seen
 }
@@ -113,9 +111,6 @@ func (w *world) learns(user, refusal string) {
 	w.t.Helper()
 	w.until(user+" learns: "+refusal, func() bool {
 		v := w.Slack.OpenView(user)
-		return len(w.ephemerals(user, refusal)) > 0 || v != nil && strings.Contains(shown(*v), refusal)
+		return len(w.ephemerals(user, refusal)) > 0 || v != nil && strings.Contains(bare(v.Plain()), refusal)
 	})
 }
-
-// shown is what a view says, without marks.
-func shown(v workspace.View) string { return strings.NewReplacer("*", "", "`", "").Replace(v.Plain()) }

@@ -39,7 +39,7 @@ func (w *world) regroup(users ...string) {
 // Two replicas run, and Slack informs one of them who joined and who left: the other one knows at the next click, on a
 // card that was drawn before.
 func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
-	storyOver(t, eitherWay(), byGroup, func(t *testing.T, w *world) {
+	story(t, byGroup, func(t *testing.T, w *world) {
 		first := w.stop
 		w.start()
 		defer first()
@@ -87,7 +87,7 @@ func TestOwnCDNIsNeverDenied(t *testing.T) {
 				lab := config.Source{Name: "pen test", Deny: config.DenyApproval, Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.64/27")}}
 				w.cfg.Sources = append(w.cfg.Sources, office, lab)
 			}
-			storyOver(t, eitherWay(), named, ownCDN)
+			story(t, named, ownCDN)
 		})
 	}
 }
@@ -153,8 +153,7 @@ func ownCDN(t *testing.T, w *world) {
 func TestASharedSourceIsNamed(t *testing.T) {
 	busy := func(w *world) {
 		w.cfg.Accounts[0].Storm.Over = 100 // each has its card
-		w.cfg.Slack.MessagesPerSecond = 0
-		w.Slack.SetRateLimits(false)
+		unpaced(w)
 		for i := range 12 {
 			spec := injection()
 			spec.App, spec.Path, spec.Type = []int{4, 7, -1}[i%3], fmt.Sprintf("/p%d", i), []string{"sqli", "xss", "rce", "ptrav"}[i/3]
@@ -162,7 +161,7 @@ func TestASharedSourceIsNamed(t *testing.T) {
 			w.attack(spec)
 		}
 	}
-	storyOver(t, eitherWay(), busy, func(t *testing.T, w *world) {
+	story(t, busy, func(t *testing.T, w *world) {
 		card := w.card("shop.example.com/p0", attacker+" FR")
 		w.types("rob", "deny "+attacker)
 		w.sees("rob", "Before you do:", "it is in 12 attacks on 3 applications, and denying it may hit all users behind it")

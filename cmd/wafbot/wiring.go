@@ -25,6 +25,7 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
@@ -50,6 +51,8 @@ type app struct {
 	tenants  map[string]*tenant                         // by account
 	left     atomic.Pointer[map[string][]record.Change] // what nothing ends, by account that isn't in the configuration; nil: it isn't known
 	metrics  *metrics.Metrics
+
+	misconfigured atomic.Bool // the configuration as it is now can't be used: the one before counts
 
 	redisSaid string // why Redis can't be used, as it was logged last
 }
@@ -134,6 +137,9 @@ func (a *app) Notify(account string, events []record.Event) {
 	a.notifier.Notify(account, events)
 }
 
+// Saved passes on what a poll stored.
+func (a *app) Saved(account string, u record.PollUpdate) { a.notifier.Saved(account, u) }
+
 // Redraw passes on that cards are stale.
 func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 
@@ -141,16 +147,15 @@ func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 const healthTimeout = time.Second
 
 // Health is how polling goes in this process, else as the account's owner has saved it.
-func (a *app) Health(account string) (call.PollHealth, bool) {
-	h, link := a.tenants[account].poller.Health(), a.server.Trouble()
-	if h.Known() {
-		return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, TooLong: h.TooLong,
-			Link: link}, true
+func (a *app) Health(account string) (record.PollHealth, bool) {
+	h, link := a.tenants[account].poller.Health(), a.server.Socket.State().Trouble
+	if h.Link = link; h.Known() {
+		return h, true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	last, err := a.Attacks.LastPoll(ctx, account)
-	return call.PollHealth{
+	return record.PollHealth{
 		LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From,
 		Capped: last.Cap.Says(), TooLong: last.Cap.TooLong, Link: link,
 	}, err == nil && !last.LastGood.IsZero()
@@ -178,4 +183,47 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.out.Write(p)
+}
+
+// open puts together what works for all accounts, which are known by now.
+func (a *app) open() {
+	var posted []notify.Account
+	services := map[string]commands.Service{}
+	for _, account := range a.cfg.Accounts {
+		t := a.tenants[account.Name]
+		posted = append(posted, notify.Account{
+			Account: t.Account, Guards: t.guards, Settings: t.poller.Settings, Health: t.poller.Health,
+			Page: func(ctx context.Context, page record.Page) error { return t.paging.Test(ctx, page) },
+		})
+		services[t.Name] = commands.Service{Lister: t.api, Writer: t.api}
+	}
+	a.runner = commands.New(commands.Config{
+		Setup:    a.setup,
+		Services: services, Members: a.slack, Store: a.Store, Rebuilds: a.posts,
+		AuditOut: a.audit, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Health: a.Health,
+		Sleep:       delay.Sleep,
+		StillTrying: a.StillTrying, GoesOn: a.GoesOn, Changed: a.Changed, Routing: a.Routing, CardLinks: a.CardLinks,
+	})
+	s := a.cfg.Slack
+	a.notifier = notify.New(notify.Config{
+		Slack: a.slack, Runner: a.runner, Accounts: posted, Command: s.Command, Runbooks: a.cfg.Runbooks,
+		MessagesPerSecond: s.MessagesPerSecond,
+		Zone:              a.cfg.Timezone, Metrics: a.metrics, Log: a.log, Lines: a.audit, Clocks: a.clocks,
+		Store: a.Store,
+	})
+	a.server = bot.New(bot.Config{
+		Slack: a.slack, Secret: s.SigningSecret, Links: a.Links, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
+		Inbox: inbox{a.Inbox, a.Store}, AttackAt: a.Cards.AttackAt, Accounts: posted, Command: s.Command,
+		PagerSecret: a.cfg.PagerSecret, Called: a.called,
+		Damaged: func(ctx context.Context) []string { return a.Damaged(ctx, a.names()) },
+		Broken:  a.brokenSources, Configuration: a.configuration, State: a.state, Metrics: a.metrics, Log: a.log, Clocks: a.clocks,
+	})
+}
+
+// receive receives over Socket Mode until the context ends, or the app token is wrong.
+func (a *app) receive(ctx context.Context) error {
+	if err := a.server.Receive(ctx); err != nil {
+		return fmt.Errorf("socket mode: %w; run wafbot doctor for details", err)
+	}
+	return nil
 }

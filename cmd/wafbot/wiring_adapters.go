@@ -59,10 +59,7 @@ func (a *app) StillTrying(account string, addresses []netip.Addr) bool {
 
 // GoesOn is for commands.Config. Only the owner's poller knows it, too.
 func (a *app) GoesOn(account, attack string) bool {
-	return a.tenants[account].poller.GoesOn(func(attackid string) bool {
-		return record.AttackID(account,
-			attackid) == attack
-	})
+	return a.tenants[account].poller.GoesOn(func(id string) bool { return record.AttackID(account, id) == attack })
 }
 
 // Changed is for commands.Config.
@@ -74,17 +71,15 @@ func (a *app) Changed(account string) {
 
 // CardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
 func (a *app) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
+	links := map[string]string{}
 	places, err := a.Cards.CardsOf(ctx, account, attacks)
+	for attack, place := range places {
+		if err == nil {
+			links[attack], err = a.slack.Permalink(ctx, place[0], place[1])
+		}
+	}
 	if err != nil {
 		return nil
-	}
-	links := map[string]string{}
-	for attack, place := range places {
-		link, err := a.slack.Permalink(ctx, place[0], place[1])
-		if err != nil {
-			return nil
-		}
-		links[attack] = link
 	}
 	return links
 }

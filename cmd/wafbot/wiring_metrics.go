@@ -15,7 +15,7 @@ func (a *app) state(ctx context.Context) metrics.State {
 	if n, heard := a.Replicas.Living(); heard {
 		s.Replicas = &n
 	}
-	s.Config = &metrics.Config{Loaded: a.restarts == nil || !a.restarts.failed.Load()}
+	s.Config = &metrics.Config{Loaded: !a.misconfigured.Load()}
 	for _, open := range a.leftOver() {
 		s.Config.Undrained += len(open)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -49,14 +50,7 @@ func (a *app) watchAccounts(ctx context.Context) {
 
 // every does something now and then, until the context ends.
 func every(ctx context.Context, pause time.Duration, do func()) {
-	for ticks := time.NewTicker(pause); ; {
-		do()
-		select {
-		case <-ctx.Done():
-			ticks.Stop()
-			return
-		case <-ticks.C:
-		}
+	for do(); delay.Sleep(ctx, pause) == nil; do() {
 	}
 }
 
@@ -66,7 +60,7 @@ func (a *app) names() []string { return slices.Sorted(maps.Keys(a.tenants)) }
 // configuration says how the configuration stands, for /readyz.
 func (a *app) configuration() bot.Configuration {
 	c := bot.Configuration{Removed: map[string]string{}}
-	if a.restarts != nil && a.restarts.failed.Load() {
+	if a.misconfigured.Load() {
 		c.Failed = "the file as it is now can't be used: the one before counts. The log has why"
 	}
 	for name, open := range a.leftOver() {

@@ -144,16 +144,6 @@ type Call struct {
 	factsOn map[string]*Facts // by account
 }
 
-// PollHealth is how watching an account goes.
-type PollHealth struct {
-	LastGood time.Time `json:"last_good,omitzero"`
-	Failing  string    `json:"failing,omitempty"`  // for people; "" when well
-	Since    time.Time `json:"since,omitzero"`     // when it began to fail; zero: it does not, or that is not known
-	Capped   string    `json:"capped,omitempty"`   // for people: there are more attacks than are watched; "" when all are
-	TooLong  string    `json:"too_long,omitempty"` // the service's records that are skipped; "": none are
-	Link     string    `json:"link,omitempty"`     // why a Socket Mode link of this replica can't be opened; "": not known
-}
-
 // WithOutcome is the result with its outcome as the first word of its lines. A dry run, and what waits for approval,
 // say it themselves.
 func (res Result) WithOutcome() Result {

@@ -46,7 +46,7 @@ type Facts struct {
 
 	// Of Slack and of this process.
 	Rights    Fact[Rights]
-	Health    Fact[Found[PollHealth]]
+	Health    Fact[Found[record.PollHealth]]
 	CardLinks Fact[map[string]string]             // where cards can be opened, by attack, as far as that is known
 	States    Fact[map[string]record.AttackState] // attacks as the poller last decided about them, by their ids
 }

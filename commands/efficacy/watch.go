@@ -295,5 +295,5 @@ func judgedEvents(j record.Judgement, channel string) []record.Event {
 	if calls := j.Efficacy.Calls(j.Efficacy.Finding); calls > 1 {
 		id = fmt.Sprintf("%s:%d", id, calls)
 	}
-	return []record.Event{{ID: id, Account: j.Change.Account, Kind: kind, Channel: channel, At: j.Efficacy.At, Payload: record.ChangeFacts{Change: j.Change.ID}}}
+	return []record.Event{{ID: id, Account: j.Change.Account, Kind: kind, Channel: channel, At: j.Efficacy.At, Detail: record.ChangeFacts{Change: j.Change.ID}}}
 }

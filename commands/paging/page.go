@@ -160,6 +160,6 @@ func (c Config) pagerUnreachable(page record.Page) record.Event {
 	account := c.Account.Name
 	return record.Event{
 		ID: record.DeliveryID(account, page.ID, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable, Channel: c.Account.Channel, At: c.Clock.Now().UTC(),
-		Payload: record.PagerFault{Route: page.Route, Why: page.Fault},
+		Detail: record.PagerFault{Route: page.Route, Why: page.Fault},
 	}
 }

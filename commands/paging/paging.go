@@ -17,7 +17,6 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 const (
@@ -346,7 +345,7 @@ func (p *Paging) route(s record.AttackState) (string, bool) {
 	if p.Pagers[s.Pager.Route] != nil {
 		return s.Pager.Route, true
 	}
-	for _, t := range poller.Explain(p.Account, s.Attack) {
+	for _, t := range p.Account.Tried(s.Attack) {
 		if route := p.Account.MatchText(t.Route.Match); t.Mismatch == "" && p.Pagers[route] != nil {
 			return route, true
 		}

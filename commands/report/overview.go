@@ -24,7 +24,7 @@ type Overview struct {
 	Policy         policy.Policy                 `json:"-"`
 	Now            time.Time                     `json:"now"` // by the clock of the account's service
 	Role           record.Role                   `json:"-"`   // of the reader: what it doesn't allow has no button
-	Health         *call.PollHealth              `json:"health,omitempty"`
+	Health         *record.PollHealth            `json:"health,omitempty"`
 	Fault          string                        `json:"fault,omitempty"`     // for people: why what goes on is unknown
 	Storms         []call.StormRow               `json:"storms,omitempty"`    // that go on, or whose attacks do
 	Ongoing        []call.AttackRow              `json:"ongoing"`             // incidents first, then what gets through, then what is stopped; without those for which a storm stands

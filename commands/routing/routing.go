@@ -9,7 +9,6 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // State is what is stored of an attack's routing. The zero value is that of an attack without card.
@@ -23,10 +22,10 @@ type State struct {
 // is kept.
 func Explain(account *config.Account, zone *time.Location, attack apiclient.Attack, s State, now time.Time) call.Routing {
 	r := call.Routing{
-		Quiet: account.Quiet.Hours, QuietNow: poller.Suppresses(account.Quiet, zone, attack, now), MentionedAt: s.Attack.MentionedAt, Suppressed: s.Attack.Suppressed,
+		Quiet: account.Quiet.Hours, QuietNow: account.Quiet.Suppresses(zone, attack, now), MentionedAt: s.Attack.MentionedAt, Suppressed: s.Attack.Suppressed,
 		PagedAt: s.Page.TakenAt, Card: s.Card,
 	}
-	for _, t := range poller.Explain(account, attack) {
+	for _, t := range account.Tried(attack) {
 		r.Tried = append(r.Tried, call.TriedRoute{Match: account.MatchText(t.Route.Match), Not: t.Mismatch})
 		if t.Mismatch == "" {
 			r.Channel, r.Mention, r.Calls = t.Route.Channel, t.Route.Mention, t.Route.Mention

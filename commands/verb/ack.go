@@ -53,8 +53,7 @@ func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
 	if c.Actor.Via == record.ViaClock {
 		t.Lapsed = was
 		res := saved(*t, words.Unacknowledged(*t, true))
-		res.Saves.Events = []record.Event{handoverEvent(c, "", record.AckLapsed, c.Now,
-			record.Assignment{Attack: c.Attack.Attack, To: was.ID})}
+		res.Saves.Events = []record.Event{handoverEvent(c, "", record.AckLapsed, c.Attack.Attack.ID, was.ID)}
 		return res, nil
 	}
 	return saved(*t, text.Newf("Unacknowledged now; %v was, since %v", text.Field(was.Name), was.Since)), nil

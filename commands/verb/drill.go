@@ -49,7 +49,7 @@ func writeDrill(c *call.Call) (res call.Result, err error) {
 		res.Saves.Events = append(res.Saves.Events, drillEvent(d, d.CardID(i), i))
 	}
 	report := drillEvent(d, d.ID, 0)
-	report.Payload = record.DrillFacts{Drill: d.ID, Report: true}
+	report.Detail = record.DrillFacts{Drill: d.ID, Report: true}
 	res.Saves.Events = append(res.Saves.Events, report)
 	return res, nil
 }
@@ -85,6 +85,6 @@ func saveDrill(d record.Drill, words ...any) call.Result {
 func drillEvent(d record.Drill, id string, card int) record.Event {
 	return record.Event{
 		ID: "drill " + id, Account: d.Account, Kind: record.DrillChanged, Channel: d.Cards[card].Channel, At: d.At,
-		Payload: record.DrillFacts{Drill: d.ID, Card: card},
+		Detail: record.DrillFacts{Drill: d.ID, Card: card},
 	}
 }

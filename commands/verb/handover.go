@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
@@ -81,7 +80,7 @@ func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, erro
 		how = text.New(", taken over")
 	}
 	res := saved(*t, text.New(words.Owner(t.Owner), how, ". The thread of the attack's card says so"))
-	res.Saves.Events = []record.Event{handoverEvent(c, "handover ", record.HandedOver, c.Now, record.Assignment{Attack: c.Attack.Attack, To: to.ID})}
+	res.Saves.Events = []record.Event{handoverEvent(c, "handover ", record.HandedOver, c.Attack.Attack.ID, to.ID)}
 	return res, nil
 }
 
@@ -188,13 +187,18 @@ func writeTakeOver(c *call.Call) (res call.Result, err error) {
 	res = saved(taken, text.New(words, "unacknowledged: ", unowned))
 	res.Saves.Triage = changed
 	if len(before) > 0 || !to.Is(c.Actor) { // one event, however many attacks they are
-		res.Saves.Events = []record.Event{handoverEvent(c, "take over ", record.TookOver, since, record.Assignment{To: to.ID})}
+		res.Saves.Events = []record.Event{handoverEvent(c, "take over ", record.TookOver, "", to.ID)}
+		res.Saves.Events[0].At = since
 	}
 	return res, nil
 }
 
-func handoverEvent(c *call.Call, id string, kind record.EventKind, at time.Time, what record.Assignment) record.Event {
-	return record.Event{ID: id + c.ID, Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at, Payload: what}
+// handoverEvent is the event of now that an attack, or all if it is none, has another owner, or none any more.
+func handoverEvent(c *call.Call, id string, kind record.EventKind, attackid, user string) record.Event {
+	return record.Event{
+		ID: id + c.ID, Account: c.Account.Name, Kind: kind, Subject: attackid, Channel: c.Account.Channel, At: c.Now,
+		Detail: record.AttackFacts{To: user},
+	}
 }
 
 // ongoingNow are the attacks that go on, as the service lists them: those in the store may be over. A storm stands for

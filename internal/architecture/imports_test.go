@@ -62,9 +62,9 @@ var floors = []floor{
 		"commands/call", "commands/policy", "commands/grammar", "commands/refusal"),
 		"a form follows from a command's description", nil},
 	{"commands/paging", on("internal/config", "commands/efficacy", "commands/words", "commands/call", "commands/policy",
-		"poller", "internal/pager", "internal/delay"),
+		"internal/pager", "internal/delay"),
 		"whom to page follows from routes and triage; it sends through interfaces", nil},
-	{"commands/routing", on("internal/config", "commands/call", "commands/policy", "poller"), "where an attack goes follows from the routes and from what is stored", nil},
+	{"commands/routing", on("internal/config", "commands/call", "commands/policy"), "where an attack goes follows from the routes and from what is stored", nil},
 	{"commands/verb", on("internal/config", "commands", "internal/nearest"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
 	{"commands", on("internal/config", "internal/store", "commands", "internal/delay", "internal/metrics"), "the Runner alone loads facts and carries out; it knows neither Slack nor how the store keeps what it holds", nil},
 
@@ -76,8 +76,8 @@ var floors = []floor{
 	{"bot/slackconn/slacktest", nil, "Slack's end of the wire in tests shares no code with what it tests", nil},
 	{"bot/slackconn", []string{"apiclient", "internal/delay", "internal/metrics"}, "the wire doesn't know what is said over it", nil},
 	{"bot/notify", on("internal/config", "internal/clock", "internal/metrics", "bot/card", "bot/slackconn", "commands",
-		"poller", "internal/delay", "internal/store"), "events become messages without anyone clicking", nil},
-	{"bot/rebuild", on("internal/config", "internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/delay", "internal/store"), "it makes of what wafbot's messages hold what the store begins with, so it alone of the bot knows both", nil},
+		"poller/compare", "internal/delay", "internal/store"), "events become messages without anyone clicking", nil},
+	{"bot/rebuild", on("internal/config", "internal/clock", "bot/card", "bot/slackconn", "commands", "poller/storm", "internal/delay", "internal/store"), "it makes of what wafbot's messages hold what the store begins with, so it alone of the bot knows both", nil},
 	{"bot", on("internal/config", "internal/store", "internal/clock", "internal/metrics", "internal/version", "bot", "commands", "internal/delay"), "bot and its packages alone know Slack", []string{"github.com/slack-go/slack"}},
 
 	{"internal/store/address", []string{"apiclient"}, "how Redis is reached is checked where the configuration is, which needs no store for that", nil},
@@ -100,7 +100,7 @@ var floors = []floor{
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
 	{"internal/architecture", nil, "the rules of the house depend on no room of it", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
-	{"cmd/wafbot/doctor", on("internal/version", "internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/nearest", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
+	{"cmd/wafbot/doctor", on("internal/version", "internal/clock", "bot/card", "bot/slackconn", "commands", "internal/config", "internal/nearest", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
 	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "cmd/wafbot/doctor", "internal/version", "internal/metrics"), "main alone puts the parts together", nil},
 }
 

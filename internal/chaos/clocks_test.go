@@ -55,9 +55,7 @@ accounts:
   - {name: acme, api_url: "%s/service", token: sandbox-token-acme, client_id: 5, channel: C0WAF0001, poll_interval: 500ms, routes: [{match: {min_hits: 1}}]}
 `, p.world.env["WAFBOT_SLACK_BOT_TOKEN"], p.world.env["WAFBOT_SLACK_SIGNING_SECRET"], p.world.url, p.wire.Addr(), patchFor.Seconds(), denyFor.Seconds(), p.world.url)
 	require.NoError(p.t, os.WriteFile(config, []byte(text), 0o600))
-	one := &replica{t: p.t, number: len(p.replicas), binary: p.binary, config: config, logs: p.logs, clock: clock}
-	require.NoError(p.t, one.start())
-	p.replicas = append(p.replicas, one)
+	one := p.add(p.binary, config, clock)
 	p.deliverTo(p.replicas...)
 	return one
 }

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/base32"
@@ -14,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // evidence is what the oracle checks. A failed round keeps it with its logs.
@@ -45,34 +46,28 @@ type auditEntry struct {
 }
 
 // observe collects the evidence and keeps it beside the logs.
-func (r *round) observe() (*evidence, error) {
-	e, err := r.collect()
-	if err != nil {
-		return nil, err
-	}
+func (r *round) observe() *evidence {
+	r.t.Helper()
+	e := r.collect()
 	text, err := json.MarshalIndent(e, "", " ")
-	if err != nil {
-		return nil, err
-	}
-	return e, os.WriteFile(filepath.Join(r.logs, "evidence.json"), text, 0o600)
+	require.NoError(r.t, err)
+	require.NoError(r.t, os.WriteFile(filepath.Join(r.logs, "evidence.json"), text, 0o600))
+	return e
 }
 
 // collect reads all evidence.
-func (r *round) collect() (*evidence, error) {
+func (r *round) collect() *evidence {
+	r.t.Helper()
 	e := &evidence{Begun: r.begun, Services: map[string]state{}, Ephemerals: map[string][]message{}}
+	var err error
 	for _, a := range accounts() {
-		s, err := r.world.service(a.name)
-		if err != nil {
-			return nil, err
-		}
-		e.Services[a.name] = s
+		e.Services[a.name], err = r.world.service(a.name)
+		require.NoError(r.t, err)
 	}
 	for i, user := range people() {
 		for _, channel := range channels() {
 			messages, err := r.world.messages(user, channel)
-			if err != nil {
-				return nil, err
-			}
+			require.NoError(r.t, err)
 			for _, m := range messages {
 				if m.Ephemeral {
 					e.Ephemerals[user] = append(e.Ephemerals[user], m)
@@ -82,20 +77,12 @@ func (r *round) collect() (*evidence, error) {
 			}
 		}
 	}
-	var err error
-	if e.Audit, e.Printed, err = readPrinted(r.logs); err != nil {
-		return nil, err
-	}
+	r.addPrinted(e)
 	if r.single != nil {
-		err = r.addStored(e)
-	}
-	if err != nil {
-		return nil, err
+		r.addStored(e)
 	}
 	received, err := r.world.received()
-	if err != nil {
-		return nil, err
-	}
+	require.NoError(r.t, err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range r.requests {
@@ -103,58 +90,47 @@ func (r *round) collect() (*evidence, error) {
 		e.Requests = append(e.Requests, *q)
 	}
 	e.Incidents, e.Losses = slices.Clone(r.incidents), slices.Clone(r.losses)
-	return e, nil
+	return e
 }
 
-// readPrinted reads the lines that all processes of all replicas printed: audit entries, and which attacks events are
-// about.
-func readPrinted(logs string) (audit []auditEntry, attacks map[string]bool, err error) {
-	files, err := filepath.Glob(filepath.Join(logs, "replica*.out"))
-	if err != nil {
-		return nil, nil, err
-	}
-	attacks = map[string]bool{}
+// addPrinted adds what all processes of all replicas printed: audit entries, and which attacks events are about.
+func (r *round) addPrinted(e *evidence) {
+	r.t.Helper()
+	files, err := filepath.Glob(filepath.Join(r.logs, "replica*.out"))
+	require.NoError(r.t, err)
+	e.Printed = map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, nil, err
-		}
-		lines := bufio.NewScanner(bytes.NewReader(text))
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
+		require.NoError(r.t, err)
+		for row := range bytes.Lines(text) {
 			var line struct {
 				Audit *auditEntry
 				Event struct{ Attack string }
 			}
-			if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			if err := json.Unmarshal(row, &line); err != nil {
 				continue // the last line of a process that was killed
 			}
-			if attacks[line.Event.Attack] = true; line.Audit != nil {
-				audit = append(audit, *line.Audit)
+			if e.Printed[line.Event.Attack] = true; line.Audit != nil {
+				e.Audit = append(e.Audit, *line.Audit)
 			}
 		}
 	}
-	return audit, attacks, nil
 }
 
 // addStored adds the audit entries that were stored and not printed, by a replica that was killed in between.
-func (r *round) addStored(e *evidence) error {
+func (r *round) addStored(e *evidence) {
+	r.t.Helper()
 	for _, a := range accounts() {
 		kept, err := askRedis(r.single.Addr, "XRANGE {a:"+a.name+"}:audit - +")
-		if err != nil {
-			return err
-		}
+		require.NoError(r.t, err)
 		for i, word := range kept.words {
 			var one auditEntry
 			if i == 0 || kept.words[i-1] != "entry" {
 				continue
 			}
-			if err := json.Unmarshal([]byte(word), &one); err != nil {
-				return err
-			}
-			if one.N, err = strconv.ParseInt(kept.words[i-2], 10, 64); err != nil {
-				return err
-			}
+			require.NoError(r.t, json.Unmarshal([]byte(word), &one))
+			one.N, err = strconv.ParseInt(kept.words[i-2], 10, 64)
+			require.NoError(r.t, err)
 			if !slices.ContainsFunc(e.Audit, func(printed auditEntry) bool {
 				return printed.N == one.N && printed.Account == one.Account && printed.At.Equal(one.At)
 			}) {
@@ -163,7 +139,6 @@ func (r *round) addStored(e *evidence) error {
 		}
 	}
 	slices.SortStableFunc(e.Audit, func(a, b auditEntry) int { return a.At.Compare(b.At) })
-	return nil
 }
 
 // attackID is the id of an attack as people type it. It depends only on the account and the service's id.

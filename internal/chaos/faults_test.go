@@ -129,12 +129,10 @@ func (r *round) faults() []fault {
 			}, 3 * time.Second})
 	}
 	for _, w := range r.wires {
-		all = append(all, fault{"wire to " + w.name + " cut", 2, w.name, func(ctx context.Context, lasts time.Duration, _ int) error {
-			return w.cut(ctx, lasts)
-		}, 4 * time.Second})
 		kinds := disturbances()
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-			all = append(all, fault{"wire to " + w.name + " " + kind, 1, w.name, func(ctx context.Context, lasts time.Duration, _ int) error {
+			weight := map[string]int{"cut": 2}[kind]
+			all = append(all, fault{"wire to " + w.name + " " + kind, max(1, weight), w.name, func(ctx context.Context, lasts time.Duration, _ int) error {
 				return w.disturb(ctx, kinds[kind], lasts)
 			}, 4 * time.Second})
 		}

@@ -35,15 +35,7 @@ type play struct {
 // the story is played apart: then the second replica is struck, which only carries out requests.
 func openPlay(t testing.TB, binary string, company, apart bool) *play {
 	t.Helper()
-	logs, err := os.MkdirTemp("", "wafbot-steps-")
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			fmt.Println("steps: the logs of", t.Name(), "are kept in", logs)
-			return
-		}
-		require.NoError(t, os.RemoveAll(logs))
-	})
+	logs := logsOf(t, "steps")
 	p := &play{round: &round{t: t, logs: logs, single: redistest.Start(t), did: map[string]int{}}, trap: newTrap()}
 	p.world = openWorld(t, binary, logs, balance(t, func() []*replica { return *p.takes.Load() }))
 	traps, waits := []*trap{p.trap}, newTrap()
@@ -54,7 +46,7 @@ func openPlay(t testing.TB, binary string, company, apart bool) *play {
 		traps = append(traps, waits)
 	}
 	for n, trap := range traps {
-		one := p.add(binary, trap)
+		one := p.addTrapped(binary, trap)
 		if trap == p.trap {
 			p.target = one
 		} else {
@@ -70,12 +62,11 @@ func openPlay(t testing.TB, binary string, company, apart bool) *play {
 	return p
 }
 
-// add starts one more replica, with a trap.
-func (p *play) add(binary string, trap *trap) *replica {
+// addTrapped starts one more replica, with a trap.
+func (p *play) addTrapped(binary string, trap *trap) *replica {
 	p.t.Helper()
 	tap := newTap(p.t, p.single.Addr, p.world.url, trap)
-	n := len(p.replicas)
-	config := filepath.Join(p.logs, fmt.Sprintf("wafbot%d.yaml", n))
+	config := filepath.Join(p.logs, fmt.Sprintf("wafbot%d.yaml", len(p.replicas)))
 	text := fmt.Sprintf(`
 slack: {bot_token: %s, signing_secret: %s, api_url: "%s/slack/api/"}
 redis: {url: "redis://%s/0"}
@@ -85,10 +76,7 @@ accounts:
   - {name: acme, api_url: "%s/service", token: sandbox-token-acme, client_id: 5, channel: C0WAF0001, poll_interval: 500ms, storm: {over: %d}, routes: [{match: {kind: incident, type: xss}, channel: %s}, {match: {min_hits: 1}}]}
 `, p.world.env["WAFBOT_SLACK_BOT_TOKEN"], p.world.env["WAFBOT_SLACK_SIGNING_SECRET"], tap.world, tap.redis, modeFor, tap.world, stormOver, elsewhere)
 	require.NoError(p.t, os.WriteFile(config, []byte(text), 0o600))
-	one := &replica{t: p.t, number: n, binary: binary, config: config, logs: p.logs}
-	require.NoError(p.t, one.start())
-	p.replicas = append(p.replicas, one)
-	return one
+	return p.add(binary, config, "")
 }
 
 // modeFor is how long a switched mode lasts.
@@ -256,8 +244,7 @@ func (p *play) end(s story) outcome {
 	p.t.Helper()
 	right, over, end := time.Now(), time.Now(), time.Now().Add(playPatience)
 	for {
-		e, err := p.observe()
-		require.NoError(p.t, err)
+		e := p.observe()
 		o := outcome{verdict: judge(e), wrong: slices.Concat(s.wrong(p, e), p.unanswered(e))}
 		if left := p.left(); len(left) > 0 {
 			o.wrong, over = append(o.wrong, left...), time.Now()

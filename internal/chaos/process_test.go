@@ -12,10 +12,27 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // startPatience is how long a program may take to say that it is ready.
 const startPatience = time.Minute
+
+// logsOf is a directory for logs, which stay when the test fails.
+func logsOf(t testing.TB, of string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wafbot-"+of+"-")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			fmt.Printf("%s: the logs of %s are kept in %s\n", of, t.Name(), dir)
+			return
+		}
+		require.NoError(t, os.RemoveAll(dir))
+	})
+	return dir
+}
 
 // process is a program that was started. What it prints goes into files.
 type process struct {

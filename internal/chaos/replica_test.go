@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/wafbot/wafbot/internal/wrongclock"
 )
 
@@ -56,6 +58,15 @@ func (r *replica) start() error {
 	defer r.mu.Unlock()
 	r.process, r.address = p, address
 	return nil
+}
+
+// add starts one more replica of the round.
+func (r *round) add(binary, config, clock string) *replica {
+	r.t.Helper()
+	one := &replica{t: r.t, number: len(r.replicas), binary: binary, config: config, logs: r.logs, clock: clock}
+	require.NoError(r.t, one.start())
+	r.replicas = append(r.replicas, one)
+	return one
 }
 
 // gone removes the process, so that nothing is delivered to it any more.

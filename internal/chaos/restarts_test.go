@@ -33,9 +33,6 @@ const widestGap = 2 * time.Second
 // people click and attacks arrive.
 func TestRestartsInPlace(t *testing.T) {
 	full.Only(t)
-	if testing.Short() {
-		t.Skip("starts redis-server, and takes a while")
-	}
 	binary := build(t)
 	for _, c := range []struct {
 		name string

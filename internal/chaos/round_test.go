@@ -88,25 +88,15 @@ type loss struct {
 // openRound starts everything and waits until the bot polls.
 func openRound(t testing.TB, binary string, p plan) *round {
 	t.Helper()
-	logs, err := os.MkdirTemp("", "wafbot-chaos-")
-	require.NoError(t, err)
+	logs := logsOf(t, "chaos")
 	r := &round{t: t, plan: p, logs: logs, did: map[string]int{}}
-	t.Cleanup(func() {
-		if t.Failed() {
-			fmt.Println("chaos: the logs of", p, "are kept in", logs)
-			return
-		}
-		require.NoError(t, os.RemoveAll(logs))
-	})
 	r.world = openWorld(t, binary, logs, balance(t, func() []*replica { return r.replicas }))
 	upstream := r.world.url[len("http://"):]
 	redis, slack, service := r.openBetween(upstream)
 	config := filepath.Join(logs, "wafbot.yaml")
 	require.NoError(t, os.WriteFile(config, []byte(r.config(redis, slack, service)), 0o600))
-	for n := range p.replicas {
-		one := &replica{t: t, number: n, binary: binary, config: config, logs: logs}
-		require.NoError(t, one.start())
-		r.replicas = append(r.replicas, one)
+	for range p.replicas {
+		r.add(binary, config, "")
 	}
 	r.ways = []string{"http", "socket", "either"}[p.seed%3]
 	require.NoError(t, r.world.post("/slack/ingress", map[string]string{"ingress": r.ways}, &struct{}{}))

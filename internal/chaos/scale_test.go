@@ -84,7 +84,7 @@ var worldAt = regexp.MustCompile(`world=(\S+)`)
 // openScale starts everything and waits until each account is polled.
 func openScale(t *testing.T, binary, kind string, replicas int) *scale {
 	t.Helper()
-	dir := logsOf(t)
+	dir := logsOf(t, "scale")
 	s := &scale{t: t, kind: kind}
 	s.size = size{Accounts: *scaleAccounts, Channels: *scaleChannels, Attacks: *scaleAttacks, CertFile: filepath.Join(dir, "ca.pem")}
 	s.size.Deliver = balance(t, func() []*replica { return s.replicas })
@@ -103,21 +103,6 @@ func openScale(t *testing.T, binary, kind string, replicas int) *scale {
 	s.settle()
 	s.ask("limits", struct{}{})
 	return s
-}
-
-// logsOf is a directory for logs, which stay when the run fails.
-func logsOf(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "wafbot-scale-")
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			fmt.Println("scale: the logs are kept in", dir)
-			return
-		}
-		require.NoError(t, os.RemoveAll(dir))
-	})
-	return dir
 }
 
 // openWorld starts the emulated service and workspace in a process of their own, over TLS.

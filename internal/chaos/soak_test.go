@@ -125,7 +125,7 @@ func (r *round) soak() (steady, last sample) {
 func (r *round) sample() sample {
 	s := sample{requests: len(r.requests), kinds: map[string]int{}}
 	for _, one := range r.replicas {
-		s.memory += one.memory()
+		s.memory += int(residentOf(r.t, one.process))
 		s.goroutines += one.goroutines()
 	}
 	all, err := askRedis(r.single.Addr, "KEYS *")
@@ -141,17 +141,6 @@ func (r *round) sample() sample {
 		s.kinds[ownName.ReplaceAllString(key, ":$1:*")] += n
 	}
 	return s
-}
-
-// memory is the replica's resident memory in bytes.
-func (r *replica) memory() int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.process.cmd.Process.Pid))
-	require.NoError(r.t, err)
-	found := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(text)
-	require.NotNil(r.t, found)
-	kb, err := strconv.Atoi(string(found[1]))
-	require.NoError(r.t, err)
-	return kb * 1024
 }
 
 // goroutines counts those of the last whole trace that the replica's scheduler printed; those of status 6 have ended.

@@ -28,9 +28,6 @@ var (
 // that it loses what it holds; or, where another one waits for what it decided, held up alone in this one call.
 func TestSteps(t *testing.T) {
 	full.Only(t)
-	if testing.Short() {
-		t.Skip("starts redis-server, and takes a while")
-	}
 	besideEachOther(t)
 	c := &campaign{t: t, binary: build(t), worlds: make(chan struct{}, *worlds)}
 	all := slices.DeleteFunc(stories(), func(s story) bool { return s.long && *struck != "all" })

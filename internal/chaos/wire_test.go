@@ -20,13 +20,6 @@ func newWire(t testing.TB, name, upstream string) *wire {
 	return &wire{name: name, proxy: proxytest.Start(t, upstream)}
 }
 
-// cut closes connections and refuses new ones for a while.
-func (w *wire) cut(ctx context.Context, lasts time.Duration) error {
-	w.proxy.Refuse()
-	pause(ctx, lasts)
-	return w.proxy.Restore()
-}
-
 // disturb makes the wire misbehave for a while.
 func (w *wire) disturb(ctx context.Context, how disturbance, lasts time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
@@ -42,6 +35,7 @@ type disturbance func(ctx context.Context, proxy *proxytest.Proxy)
 // disturbances are the disturbances, by name in the report.
 func disturbances() map[string]disturbance {
 	return map[string]disturbance{
+		"cut": func(_ context.Context, proxy *proxytest.Proxy) { proxy.Refuse() },
 		"slow": func(_ context.Context, proxy *proxytest.Proxy) {
 			proxy.SetDelay(func() time.Duration { return 100*time.Millisecond + rand.N(time.Second) })
 		},

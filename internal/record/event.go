@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,21 +50,21 @@ const (
 // Name is the kind as programs write it: new_incident.
 func (k EventKind) Name() string { return strings.ReplaceAll(string(k), " ", "_") }
 
-// kinds are all kinds of events, with the payload and the rank of each.
+// kinds are all kinds of events, with the rank and the detail of each.
 var kinds = map[EventKind]struct {
 	rank int
-	read func(text []byte) (Payload, error)
+	read func(text []byte) (Detail, error)
 }{
-	NewIncident:          {1, decode[AttackChanged]},
-	NewAttack:            {3, decode[AttackChanged]},
-	BecameIncident:       {1, decode[AttackChanged]},
-	Grew:                 {5, decode[AttackChanged]},
-	Worsened:             {2, decode[AttackChanged]},
-	WentQuiet:            {4, decode[AttackChanged]},
-	Resumed:              {2, decode[AttackChanged]},
-	AttackEnded:          {6, decode[AttackCourse]}, // an edit takes none of the channel's slots: a message that few wait for doesn't hold it up
-	CardLost:             {4, decode[CardReplaced]},
-	CardLeft:             {5, decode[CardReplaced]},
+	NewIncident:          {1, decode[AttackFacts]},
+	NewAttack:            {3, decode[AttackFacts]},
+	BecameIncident:       {1, decode[AttackFacts]},
+	Grew:                 {5, decode[AttackFacts]},
+	Worsened:             {2, decode[AttackFacts]},
+	WentQuiet:            {4, decode[AttackFacts]},
+	Resumed:              {2, decode[AttackFacts]},
+	AttackEnded:          {6, decode[AttackFacts]}, // an edit takes none of the channel's slots: a message that few wait for doesn't hold it up
+	CardLost:             {4, decode[AttackFacts]},
+	CardLeft:             {5, decode[AttackFacts]},
 	FirstStart:           {0, decode[FirstStartFacts]},
 	StoreRebuilt:         {0, decode[RebuildFacts]},
 	APIUnreachable:       {2, decode[UnreachableFacts]},
@@ -75,24 +76,29 @@ var kinds = map[EventKind]struct {
 	EndOverdue:           {2, decode[ChangeFacts]},
 	MitigationNotWorking: {2, decode[ChangeFacts]},
 	DeniedSourceReturned: {2, decode[ChangeFacts]},
-	HandedOver:           {5, decode[Assignment]},
-	TookOver:             {5, decode[Assignment]},
-	AckLapsed:            {2, decode[Assignment]},
+	HandedOver:           {5, decode[AttackFacts]},
+	TookOver:             {5, decode[AttackFacts]},
+	AckLapsed:            {2, decode[AttackFacts]},
 	PagerUnreachable:     {2, decode[PagerFault]},
 	ForeignRecords:       {2, decode[ForeignFacts]},
 	DrillChanged:         {5, decode[DrillFacts]},
-	SummaryDue:           {5, func([]byte) (Payload, error) { return nil, nil }}, //nolint:nilnil // it has none
+	SummaryDue:           {5, func([]byte) (Detail, error) { return nil, nil }}, //nolint:nilnil // it has none
 }
 
-// Event is something that happened and may be posted.
+// Event is something that happened and may be posted. What it is about is stored for itself, as it is by now: no event
+// repeats it.
 type Event struct {
-	ID      string    `json:"id"` // delivery id: any replica computes the same for the same event
-	Account string    `json:"account"`
-	Kind    EventKind `json:"kind"`
-	Channel string    `json:"channel"` // where its card is or goes
-	At      time.Time `json:"at"`      // on the service's clock for what a poll found, else on this machine's
-	Payload Payload   `json:"payload,omitempty"`
-	Request string    `json:"request_id,omitempty"` // what the log calls the request that it came of; "": of none
+	ID       string    `json:"id"` // delivery id: any replica computes the same for the same event
+	Account  string    `json:"account"`
+	Kind     EventKind `json:"kind"`
+	Subject  string    `json:"subject,omitempty"`  // the attack that it is about, as the service names it, or the storm; "": none
+	Channel  string    `json:"channel"`            // where its card is or goes
+	At       time.Time `json:"at"`                 // on the service's clock for what a poll found, else on this machine's
+	Revision int       `json:"revision,omitempty"` // of what it is about; it orders events of the same time. 0: it has none
+	Detail   Detail    `json:"detail,omitempty"`
+	Request  string    `json:"request_id,omitempty"` // what the log calls the request that it came of; "": of none
+
+	Attack *AttackState `json:"-"` // what is stored of Subject, where that is at hand: nil after the event was read
 }
 
 // PrintedEvent is an event as it is written to standard output: docs/events.md says what others may rely on.
@@ -109,29 +115,41 @@ type eventFacts struct {
 	Channel  string    `json:"channel"`
 	Attack   string    `json:"attack,omitempty"` // its id, as people see it
 	Severity Severity  `json:"severity,omitempty"`
+	Revision int       `json:"revision,omitempty"`
 	Request  string    `json:"request_id,omitempty"`
-	Detail   Payload   `json:"detail,omitempty"`
+	Detail   Detail    `json:"detail,omitempty"`
 }
 
-// Print is an event as it is printed.
+// printedAttack is the detail of an event with what is stored of its attack.
+type printedAttack struct {
+	Attack *apiclient.Attack `json:"attack"`
+	Quiet  bool              `json:"quiet,omitempty"`
+	Storm  *Storm            `json:"storm,omitempty"`
+	AttackFacts
+}
+
+// Print is an event as it is printed, with what is at hand of its attack.
 func (e Event) Print() PrintedEvent {
 	facts := eventFacts{
 		Kind: e.Kind.Name(), Account: e.Account, At: e.At.UTC(), Channel: e.Channel, Severity: e.Severity(),
-		Request: e.Request, Detail: e.Payload,
+		Revision: e.Revision, Request: e.Request, Detail: e.Detail,
 	}
-	if id := e.Attack().ID; id != "" {
-		facts.Attack = AttackID(e.Account, id)
+	if e.Subject != "" {
+		facts.Attack = AttackID(e.Account, e.Subject)
+	}
+	if said, ok := e.Detail.(AttackFacts); ok && e.Attack != nil {
+		facts.Detail = printedAttack{&e.Attack.Attack, e.Attack.Quiet, e.Attack.Storm, said}
 	}
 	return PrintedEvent{facts, DeliveryID(e.Account, e.ID, e.Kind, 0), 1}
 }
 
-// UnmarshalJSON reads an event with the payload of its kind. An unknown kind is an error.
+// UnmarshalJSON reads an event with the detail of its kind. An unknown kind is an error.
 func (e *Event) UnmarshalJSON(text []byte) error {
 	type plain Event // without this method
 	var read struct {
 		plain
 
-		Payload json.RawMessage `json:"payload"`
+		Detail json.RawMessage `json:"detail"`
 	}
 	if err := json.Unmarshal(text, &read); err != nil {
 		return fmt.Errorf("read event: %w", err)
@@ -140,64 +158,39 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	if !ok {
 		return fmt.Errorf("read event %s: unknown event kind %q", read.ID, read.Kind)
 	}
-	payload, err := kind.read(read.Payload)
+	detail, err := kind.read(read.Detail)
 	if err != nil {
 		return fmt.Errorf("read event %s: %w", read.ID, err)
 	}
 	*e = Event(read.plain)
-	e.Payload = payload
+	e.Detail = detail
 	return nil
 }
 
-// Attack is the attack that an event is about; zero if it is about none.
-func (e Event) Attack() apiclient.Attack {
-	switch p := e.Payload.(type) {
-	case AttackChanged:
-		return p.Attack
-	case AttackCourse:
-		return p.Attack
-	case CardReplaced:
-		return p.Attack
-	case Assignment:
-		return p.Attack
-	}
-	return apiclient.Attack{}
+// Said is what an event about an attack says of the time when it happened; zero of other events.
+func (e Event) Said() AttackFacts {
+	said, _ := e.Detail.(AttackFacts)
+	return said
 }
 
-// Storm is the storm that an event is about; nil if it is about none.
-func (e Event) Storm() *Storm { return e.Changed().Storm }
-
-// Changed is what a poll found about an attack; zero of other events.
-func (e Event) Changed() AttackChanged {
-	p, _ := e.Payload.(AttackChanged)
-	return p
+// Subjects are the attacks that are drawn for an event: of each of them what is stored stays until it is notified.
+func (e Event) Subjects() []string {
+	gap, _ := e.Detail.(GapFacts)
+	return append(slices.Concat(gap.Began, gap.Over), e.Subject)
 }
 
-// Severity is the worst that the event's attack reached, as far as the event says; "" if it is about none.
+// Severity is the worst that the event's attack reached, as far as that is at hand; "" if it is about none.
 func (e Event) Severity() Severity {
-	if e.Attack().ID == "" {
+	if e.Attack == nil {
 		return ""
 	}
-	return Worst(e.Changed().Severity, SeverityOf(e.Attack()))
-}
-
-// Revision is the revision of what the event is about. It orders events of the same time; 0: it has none.
-func (e Event) Revision() int {
-	switch p := e.Payload.(type) {
-	case AttackChanged:
-		return p.Revision
-	case PermissionChanged:
-		return p.Revision
-	case ApprovalChanged:
-		return p.Revision
-	}
-	return 0
+	return Worst(e.Attack.Severity, SeverityOf(e.Attack.Attack))
 }
 
 // Rank orders events: incidents first, then what mentions people, storms and monitoring gaps, then attacks, then state,
 // then figures.
 func (e Event) Rank() int {
-	if e.Kind == NewAttack && e.Storm() != nil { // it stands for many
+	if e.Kind == NewAttack && IsStorm(e.Subject) { // it stands for many
 		return kinds[Worsened].rank
 	}
 	return kinds[e.Kind].rank
@@ -224,14 +217,15 @@ const (
 
 // NewCardLost is the event that an attack's card was deleted, or that it stands and can't be edited any more. Its id is
 // the delivery id of the card that replaces it.
-func NewCardLost(account string, a apiclient.Attack, former Place, stands bool, at time.Time) Event {
+func NewCardLost(account string, a AttackState, former Place, stands bool, at time.Time) Event {
 	kind := reposted
 	if stands {
 		kind = replaces
 	}
 	return Event{
-		ID: kind + DeliveryID(account, a.ID, EventKind("card after "+former.Message()), 1), Account: account, Kind: CardLost, Channel: former.Channel, At: at,
-		Payload: CardReplaced{Attack: a, Former: former.Message()},
+		ID:      kind + DeliveryID(account, a.Attack.ID, EventKind("card after "+former.Message()), 1),
+		Account: account, Kind: CardLost, Subject: a.Attack.ID, Channel: former.Channel, At: at,
+		Detail: AttackFacts{Former: former.Message()}, Attack: &a,
 	}
 }
 

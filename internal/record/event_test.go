@@ -18,31 +18,30 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 123_456_789, time.UTC)
 
-// payloads has one payload for each kind.
-func payloads() map[record.EventKind]record.Payload {
-	attack := apiclient.Attack{ID: "x:1", Type: "sqli", First: noon, Last: noon.Add(time.Minute), Hits: apiclient.Known(7)}
-	changed := record.AttackChanged{Attack: attack, Revision: 3, Mention: "S0ONCALL", Suppressed: true, Quiet: true, Storm: &record.Storm{Over: 10, Began: noon}}
+// details has one detail for each kind.
+func details() map[record.EventKind]record.Detail {
+	said, former, to := record.AttackFacts{Mention: "S0ONCALL", Suppressed: true}, record.AttackFacts{Former: "C1 1.1"}, record.AttackFacts{To: "U1"}
 	change := record.ChangeFacts{Change: "c1", Until: noon}
-	return map[record.EventKind]record.Payload{
-		record.NewIncident: changed, record.NewAttack: changed, record.BecameIncident: changed, record.Grew: changed, record.Worsened: changed,
-		record.WentQuiet: changed, record.Resumed: changed,
-		record.AttackEnded:          record.AttackCourse{Attack: attack},
-		record.CardLost:             record.CardReplaced{Attack: attack, Former: "C1 1.1"},
-		record.CardLeft:             record.CardReplaced{Attack: attack, Former: "C1 1.1"},
+	return map[record.EventKind]record.Detail{
+		record.NewIncident: said, record.NewAttack: said, record.BecameIncident: said, record.Grew: said, record.Worsened: said,
+		record.WentQuiet: said, record.Resumed: said,
+		record.AttackEnded:          record.AttackFacts{},
+		record.CardLost:             former,
+		record.CardLeft:             former,
 		record.FirstStart:           record.FirstStartFacts{Ongoing: 3, Grouped: 2, Incidents: 1},
 		record.StoreRebuilt:         record.RebuildFacts{Cards: 1, Unknown: []string{"c1"}, Unreadable: true},
 		record.APIUnreachable:       record.UnreachableFacts{Outage: record.Outage{From: noon, Why: "away"}, Fix: "wait", LastGood: noon},
-		record.MonitoringGap:        record.GapFacts{From: noon, To: noon.Add(time.Hour), Began: []apiclient.Attack{attack}, Over: []apiclient.Attack{attack}},
-		record.PermissionLost:       record.PermissionChanged{Since: noon, Revision: 2},
-		record.ApprovalAsked:        record.ApprovalChanged{Request: "r1", Revision: 2},
+		record.MonitoringGap:        record.GapFacts{From: noon, To: noon.Add(time.Hour), Began: []string{"x:1"}, Over: []string{"x:2"}},
+		record.PermissionLost:       record.PermissionChanged{Since: noon},
+		record.ApprovalAsked:        record.ApprovalChanged{Request: "r1"},
 		record.ChangeSettled:        change,
 		record.MitigationEnding:     change,
 		record.EndOverdue:           change,
 		record.MitigationNotWorking: change,
 		record.DeniedSourceReturned: change,
-		record.AckLapsed:            record.Assignment{Attack: attack, To: "U1"},
-		record.HandedOver:           record.Assignment{Attack: attack, To: "U1"},
-		record.TookOver:             record.Assignment{To: "U1"},
+		record.AckLapsed:            to,
+		record.HandedOver:           to,
+		record.TookOver:             to,
 		record.PagerUnreachable:     record.PagerFault{Route: "kind incident", Why: "away"},
 		record.ForeignRecords:       record.ForeignFacts{Records: 2},
 		record.DrillChanged:         record.DrillFacts{Drill: "d1"},
@@ -53,9 +52,9 @@ func payloads() map[record.EventKind]record.Payload {
 // The outbox reads back what was put into it, whatever the kind.
 func TestEventsReadBackExactly(t *testing.T) {
 	t.Parallel()
-	all := payloads()
-	for kind, payload := range all {
-		event := record.Event{ID: "n1", Account: "acme", Kind: kind, Channel: "C1", At: noon, Payload: payload}
+	all := details()
+	for kind, detail := range all {
+		event := record.Event{ID: "n1", Account: "acme", Kind: kind, Subject: "x:1", Channel: "C1", At: noon, Revision: 3, Detail: detail}
 		text, err := json.Marshal(event)
 		require.NoError(t, err)
 		var back record.Event
@@ -64,7 +63,7 @@ func TestEventsReadBackExactly(t *testing.T) {
 	}
 	source, err := os.ReadFile("event.go")
 	require.NoError(t, err)
-	require.Len(t, all, len(regexp.MustCompile(`(?m)^\t\w+ +EventKind = "`).FindAll(source, -1)), "each kind has a payload")
+	require.Len(t, all, len(regexp.MustCompile(`(?m)^\t\w+ +EventKind = "`).FindAll(source, -1)), "each kind has a detail")
 }
 
 // Each kind is printed as docs/event.schema.json says, and the id is the event's alone.
@@ -75,14 +74,23 @@ func TestEventsArePrintedAsDocumented(t *testing.T) {
 	schema, err := os.ReadFile("../../docs/event.schema.json")
 	require.NoError(t, err)
 	ids := map[string]bool{}
-	all := payloads()
-	for kind, payload := range all {
-		line, err := json.Marshal(record.Event{ID: "n1", Account: "acme", Kind: kind, Channel: "C1", At: noon, Payload: payload, Request: "e1"}.Print())
+	all := details()
+	state := record.AttackState{
+		Attack: apiclient.Attack{ID: "x:1", Type: "sqli", First: noon, Last: noon.Add(time.Minute), Hits: apiclient.Known(7)},
+		Quiet:  true, Storm: &record.Storm{Over: 10, Began: noon},
+	}
+	for kind, detail := range all {
+		line, err := json.Marshal(record.Event{
+			ID: "n1", Account: "acme", Kind: kind, Subject: "x:1", Channel: "C1", At: noon, Revision: 3, Detail: detail, Request: "e1", Attack: &state,
+		}.Print())
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(string(line), `{"event":{"kind":"`+kind.Name()+`"`), string(line))
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
 		require.NoError(t, err)
 		require.NoError(t, s.Validate(doc), string(line))
+		if _, ok := detail.(record.AttackFacts); ok {
+			require.Contains(t, string(line), `"detail":{"attack":{"id":"x:1",`)
+		}
 		require.Contains(t, string(schema), `"`+kind.Name()+`"`)
 		ids[doc.(map[string]any)["id"].(string)] = true
 	}
@@ -97,16 +105,16 @@ func TestEventsArePrintedAsDocumented(t *testing.T) {
 func TestUnknownEventsAreErrors(t *testing.T) {
 	t.Parallel()
 	var event record.Event
-	require.EqualError(t, json.Unmarshal([]byte(`{"id":"n1","kind":"of next year","payload":{}}`), &event), `read event n1: unknown event kind "of next year"`)
+	require.EqualError(t, json.Unmarshal([]byte(`{"id":"n1","kind":"of next year","detail":{}}`), &event), `read event n1: unknown event kind "of next year"`)
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"n1","reason":"new attack"}`), &event), `unknown event kind ""`)
-	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"n1","kind":"change"}`), &event), "read payload")
-	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"n1","kind":"change","payload":[]}`), &event), "read payload")
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"n1","kind":"change"}`), &event), "read detail")
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"n1","kind":"change","detail":[]}`), &event), "read detail")
 }
 
 func TestDeliveryIDsAreTheSameForAll(t *testing.T) {
 	t.Parallel()
 	a, b := record.Place{Channel: "C1", TS: "1.1"}, record.Place{Channel: "C1", TS: "2.2"}
-	attack := apiclient.Attack{ID: "x:1"}
+	attack := record.AttackState{Attack: apiclient.Attack{ID: "x:1"}}
 	lost := record.NewCardLost("acme", attack, a, false, noon)
 	require.Equal(t, lost.ID, record.NewCardLost("acme", attack, a, false, noon.Add(time.Hour)).ID)
 	require.NotEqual(t, lost.ID, record.NewCardLost("acme", attack, b, false, noon).ID)

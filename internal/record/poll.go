@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // PollState is the stored state of an account's polls: another replica goes on from there.
@@ -41,7 +43,7 @@ func (u PollUpdate) Empty() bool {
 // the events. So a storm is stored before what it groups, which would be lost without it; and incidents before either.
 func (u PollUpdate) AttackIDs() (ids []string) {
 	for _, e := range u.Events {
-		ids = append(ids, e.Attack().ID)
+		ids = append(ids, e.Subject)
 	}
 	ids = slices.AppendSeq(ids, maps.Keys(u.Attacks))
 	ids = slices.AppendSeq(ids, maps.Keys(u.Evidence))
@@ -51,4 +53,26 @@ func (u PollUpdate) AttackIDs() (ids []string) {
 		given[id] = true
 		return again
 	})
+}
+
+// PollHealth is how watching an account goes.
+type PollHealth struct {
+	LastGood time.Time `json:"last_good,omitzero"` // when the last complete poll ended, on the service's clock; zero: there was none yet
+	Failing  string    `json:"failing,omitempty"`  // why polls fail, in words for people; "": they don't
+	Since    time.Time `json:"since,omitzero"`     // when they began to fail; zero: they don't, or that is not known
+	Attacks  int       `json:"-"`                  // that are known
+	Capped   string    `json:"capped,omitempty"`   // what there is more of than is watched, in words for people; "": all is watched
+	TooLong  string    `json:"too_long,omitempty"` // the service's records that are skipped; "": none are
+	Link     string    `json:"link,omitempty"`     // why a Socket Mode link of this replica can't be opened; "": not known
+}
+
+// Known reports whether a poll of this process has ended, well or not.
+func (h PollHealth) Known() bool { return !h.LastGood.IsZero() || h.Failing != "" }
+
+// Settings are the service's lists and rules, for previews.
+type Settings struct {
+	At      time.Time          // when all of it was last read, on the service's clock; zero: never yet
+	Entries []apiclient.IPRule // all IP lists
+	Rules   []apiclient.Rule   // modes and virtual patches only
+	Err     string             // why the last reading failed, in words for people; what it could not read is as old as At
 }

@@ -57,7 +57,7 @@ func (s *Attacks) Save(ctx context.Context, account string, u record.PollUpdate)
 	}
 	eventsOf := map[string][]record.Event{} // by attack
 	for _, n := range u.Events {
-		eventsOf[n.Attack().ID] = append(eventsOf[n.Attack().ID], n)
+		eventsOf[n.Subject] = append(eventsOf[n.Subject], n)
 	}
 	for _, attackid := range u.AttackIDs() {
 		b.attack(attackid, u)
@@ -135,6 +135,11 @@ func (b *batch) poll(ctx context.Context, u record.PollUpdate) {
 	if !u.LastGood.IsZero() {
 		b.do("SET", keyLastGood, u.LastGood.UnixMilli())
 	}
+}
+
+// Waiting is Outbox.Waiting, for the poller: it deletes no attack of which an event waits.
+func (s *Attacks) Waiting(ctx context.Context, account string) ([]record.Event, error) {
+	return (*Outbox)(s).Waiting(ctx, account)
 }
 
 // FindAttacks are the account's stored attacks whose id begins so, by that id.

@@ -42,39 +42,46 @@ func (s *Cards) AttackAt(ctx context.Context, account, channel, ts string) (atta
 	return word(s.rdb.Get(ctx, s.key(keyCardAt, account, channel, ts)))
 }
 
-// Details is what is stored about an attack, in one round trip: people wait for the card.
-func (s *Cards) Details(ctx context.Context, account, attack string) (record.AttackDetails, error) {
-	return s.details(ctx, s.questions(account), attack)
+// Details is what is stored about an attack, in one round trip: people wait for the card. Its state is not read where
+// that is known; nil: it isn't.
+func (s *Cards) Details(ctx context.Context, account, attack string, known *record.AttackState) (record.AttackDetails, error) {
+	return s.details(ctx, s.questions(account), attack, known)
 }
 
-// BeginCard is Details and Outbox.BeginNotify in one round trip, or in two where replicas of Redis must have what
+// BeginCard is Details of an event's attack and Outbox.BeginNotify in one round trip, or in two where replicas of Redis must have what
 // counts.
-func (s *Cards) BeginCard(ctx context.Context, account, attack, delivery string, now time.Time) (d record.AttackDetails, t record.Attempt, err error) {
+func (s *Cards) BeginCard(ctx context.Context, e record.Event, now time.Time) (d record.AttackDetails, t record.Attempt,
+	err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.callTimeout())
 	defer cancel()
-	c := s.beginning(account, delivery, now)
+	c := s.beginning(e.Account, e.ID, now)
 	server, err := s.server(ctx, c.keys[0])
 	if err != nil {
 		return d, t, err
 	}
-	q := &questions{client: s.client, account: account, redis: server.Pipeline()} // of one server: a cluster's client would repeat it
+	q := &questions{client: s.client, account: e.Account, redis: server.Pipeline()} // of one server: a cluster's client would repeat it
 	if s.copies > 0 {
-		t, err = s.begun(s.write(ctx, beginNotify, c.keys, c.args...), account, now)
+		t, err = s.begun(s.write(ctx, beginNotify, c.keys, c.args...), e.Account, now)
 	} else {
 		answer := beginNotify.EvalSha(ctx, q.redis, c.keys, c.args...)
 		q.read = append(q.read, func() (err error) {
-			t, err = s.begun(answer, account, now)
+			t, err = s.begun(answer, e.Account, now)
 			return err
 		})
 	}
 	if err == nil {
-		d, err = s.details(ctx, q, attack)
+		d, err = s.details(ctx, q, record.AttackID(e.Account, e.Subject), e.Attack)
 	}
 	return d, t, err
 }
 
-func (s *Cards) details(ctx context.Context, q *questions, attack string) (d record.AttackDetails, err error) {
-	ask(q, &d.State, keyAttacks, attack)
+func (s *Cards) details(ctx context.Context, q *questions, attack string, known *record.AttackState) (d record.AttackDetails,
+	err error) {
+	if known != nil {
+		d.State = *known
+	} else {
+		ask(q, &d.State, keyAttacks, attack)
+	}
 	ask(q, &d.Triage, keyTriage, attack)
 	ask(q, &d.Page, keyPages, attack)
 	q.askContext(ctx, &d.Context)

@@ -55,15 +55,15 @@ func testChanges(t *testing.T, s conforming) {
 }
 
 // eventOf is one of the account.
-func eventOf(id string, kind record.EventKind, payload record.Payload) record.Event {
-	return record.Event{ID: id, Account: "acme", Kind: kind, Channel: "C1", At: now(), Payload: payload}
+func eventOf(id string, kind record.EventKind, detail record.Detail) record.Event {
+	return record.Event{ID: id, Account: "acme", Kind: kind, Channel: "C1", At: now(), Detail: detail}
 }
 
 // saves writes something in every way that a draft has, each with an event if it takes any: these are the events.
 func saves(ctx context.Context, l *store.Draft, at time.Time) (errs map[string]error, events []record.Event) {
 	facts := record.ChangeFacts{Change: "c1", Until: at}
-	settled, overdue, asked := eventOf("settled", record.ChangeSettled, facts), eventOf("overdue", record.EndOverdue, facts), eventOf("asked", record.ApprovalAsked, record.ApprovalChanged{Request: "r1", Revision: 1})
-	handed, lost := eventOf("handed", record.HandedOver, record.Assignment{Attack: attack("x:1", at), To: "U2"}), eventOf("lost", record.PermissionLost, record.PermissionChanged{Since: at, Revision: 1})
+	settled, overdue, asked := eventOf("settled", record.ChangeSettled, facts), eventOf("overdue", record.EndOverdue, facts), eventOf("asked", record.ApprovalAsked, record.ApprovalChanged{Request: "r1"})
+	handed, lost := eventOf("handed", record.HandedOver, record.AttackFacts{To: "U2"}), eventOf("lost", record.PermissionLost, record.PermissionChanged{Since: at})
 	drilled := eventOf("drilled", record.DrillChanged, record.DrillFacts{Drill: "d1"})
 	ch := record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: at, Until: at.Add(-time.Minute)}
 	e := entry(at, "deny 203.0.113.7")

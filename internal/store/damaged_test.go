@@ -81,7 +81,7 @@ func useEverything(t *testing.T, s *store.Store) (faults []error) {
 	try(err)
 	_, _, err = s.Attacks.Evidence(ctx, "acme", attack)
 	try(err)
-	_, _, err = s.Cards.BeginCard(ctx, "acme", attack, "n1", noon)
+	_, _, err = s.Cards.BeginCard(ctx, event("n1", "x:1"), noon)
 	try(err)
 	_, err = s.Cards.Stale(ctx, "acme")
 	try(err)

@@ -27,7 +27,7 @@ func TestEfficacy(t *testing.T) {
 		got, err := other.Ledger.Efficacy(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": {Finding: record.NotWorking}}, got)
-		file, err := other.Cards.Details(ctx, "acme", "a1")
+		file, err := other.Cards.Details(ctx, "acme", "a1", nil)
 		require.NoError(t, err)
 		require.Equal(t, got, file.Efficacy)
 		marks, err := other.Cards.Stale(ctx, "acme")

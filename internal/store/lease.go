@@ -11,7 +11,7 @@ import (
 
 // stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A
 // replica reads this version alone, and refuses to touch another.
-const stateVersion = 8
+const stateVersion = 9
 
 // leaseTaken is what takeLease answers when the lease was taken.
 const leaseTaken = "taken"

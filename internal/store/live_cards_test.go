@@ -96,11 +96,11 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		require.Less(t, before, 20, "some still wait")
 		one := apiclient.Attack{ID: "x:incident", Type: "sqli", Method: "GET", Path: "/it-worked", First: noon, Last: time.Now(), VulnID: "812"}
 		n := record.Event{
-			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1},
+			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C1", At: time.Now(), Subject: one.ID, Revision: 1, Detail: record.AttackFacts{},
 		}
 		u := record.PollUpdate{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C1"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
-		l.notifier.Notify("acme", u.Events)
+		l.notifier.Saved("acme", u)
 		time.Sleep(time.Second)
 		require.Contains(t, l.way.said()[before], "critical incident")
 		time.Sleep(time.Minute)
@@ -118,7 +118,7 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 			u.Attacks[a.ID] = record.AttackState{Attack: a, Revision: 1, Notified: true, Channel: "C1", Storm: storm}
 			u.Events = append(u.Events, record.Event{
 				ID: record.CardDelivery("acme", a.ID), Account: "acme", Kind: reason, Channel: "C1", At: time.Now(),
-				Payload: record.AttackChanged{Attack: a, Revision: 1, Storm: storm},
+				Subject: a.ID, Revision: 1, Detail: record.AttackFacts{},
 			})
 		}
 		notify(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Grouped: 900, Began: time.Now()})
@@ -127,7 +127,7 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 		}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		begun := len(l.way.said())
-		l.notifier.Notify("acme", u.Events)
+		l.notifier.Saved("acme", u)
 		time.Sleep(500 * time.Millisecond)
 		require.Len(t, l.way.said()[begun:], 4, "at once")
 		time.Sleep(4 * time.Second)
@@ -190,10 +190,10 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 		over := apiclient.Attack{ID: "x:0", Type: "sqli", Method: "GET", Path: "/0", First: noon, Last: time.Now()}
 		u := record.PollUpdate{
 			Attacks: map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Notified: true, Channel: "C1", Quiet: true}},
-			Events:  []record.Event{{ID: "quiet", Account: "acme", Kind: record.WentQuiet, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: over, Revision: 3, Quiet: true}}},
+			Events:  []record.Event{{ID: "quiet", Account: "acme", Kind: record.WentQuiet, Channel: "C1", At: time.Now(), Subject: over.ID, Revision: 3, Detail: record.AttackFacts{}}},
 		}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
-		l.notifier.Notify("acme", u.Events)
+		l.notifier.Saved("acme", u)
 		time.Sleep(5 * time.Second)
 		require.Len(t, l.way.said(), 2, "the second card, which is refused")
 		require.Len(t, l.way.edited(), edits+1)
@@ -246,11 +246,11 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 				Attacks: map[string]record.AttackState{one.ID: {Attack: one, ObservedAt: time.Now(), Revision: revision, Notified: true, Channel: "C1", Mention: "S0ONCALL1"}},
 				Events: []record.Event{{
 					ID: fmt.Sprint("worse ", revision), Account: "acme", Kind: record.Worsened, Channel: "C1", At: time.Now(),
-					Payload: record.AttackChanged{Attack: one, Revision: revision, Mention: "S0ONCALL1", Suppressed: suppressed},
+					Subject: one.ID, Revision: revision, Detail: record.AttackFacts{Mention: "S0ONCALL1", Suppressed: suppressed},
 				}},
 			}
 			require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
-			l.notifier.Notify("acme", u.Events)
+			l.notifier.Saved("acme", u)
 			time.Sleep(time.Second)
 		}
 		require.NoError(t, l.store.Outbox.Announce(t.Context(), pagerUnreachable("p1"))) // what finds out that Slack is away
@@ -269,12 +269,12 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 func TestWhatCannotBeVerifiedIsPosted(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
-		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1}}
+		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Subject: one.ID, Revision: 1, Detail: record.AttackFacts{}}
 		_, err := l.store.Outbox.BeginNotify(t.Context(), "acme", n.ID, time.Now())
 		require.NoError(t, err)
 		u := record.PollUpdate{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
-		l.notifier.Notify("acme", u.Events)
+		l.notifier.Saved("acme", u)
 		time.Sleep(time.Minute)
 		require.Len(t, l.slack.Messages("#waf"), 1)
 		channel, _, err := l.store.Cards.Card(t.Context(), "acme", record.AttackID("acme", one.ID))
@@ -299,10 +299,11 @@ func TestACardCostsTwoRoundTripsBeforeItsPost(t *testing.T) {
 		time.Sleep(time.Minute)
 		one := apiclient.Attack{ID: "x:new", Type: "sqli", Method: "GET", Path: "/new", First: noon, Last: time.Now()}
 		n := record.Event{
-			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewAttack, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1},
+			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewAttack, Channel: "C1", At: time.Now(), Subject: one.ID, Revision: 1, Detail: record.AttackFacts{},
 		}
 		state := record.AttackState{Attack: one, ObservedAt: time.Now(), Revision: 1, Notified: true, Channel: "C1"}
-		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", record.PollUpdate{Attacks: map[string]record.AttackState{one.ID: state}, Events: []record.Event{n}}))
+		u := record.PollUpdate{Attacks: map[string]record.AttackState{one.ID: state}, Events: []record.Event{n}}
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		synctest.Wait()
 		trips, before := atomic.Int64{}, atomic.Int64{}
 		l.store.AddHook(sending(func(context.Context, ...redis.Cmder) error {
@@ -312,7 +313,7 @@ func TestACardCostsTwoRoundTripsBeforeItsPost(t *testing.T) {
 		l.way.mu.Lock()
 		l.way.posting = func() { before.Store(trips.Load()) }
 		l.way.mu.Unlock()
-		l.notifier.Notify("acme", []record.Event{n})
+		l.notifier.Saved("acme", u)
 		synctest.Wait()
 		require.Contains(t, strings.Join(l.way.said(), ""), "/new")
 		require.LessOrEqual(t, before.Load(), int64(2))

@@ -181,7 +181,7 @@ func (l *live) poll(attacks int) {
 			one.VulnID = "812"
 		}
 		n := record.Event{
-			ID: fmt.Sprint("grew ", i, l.polls), Account: l.account, Kind: record.Grew, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: l.polls},
+			ID: fmt.Sprint("grew ", i, l.polls), Account: l.account, Kind: record.Grew, Channel: "C1", At: time.Now(), Subject: one.ID, Revision: l.polls, Detail: record.AttackFacts{},
 		}
 		if i >= l.found {
 			n.ID, n.Kind = record.CardDelivery(l.account, one.ID), record.NewAttack
@@ -191,7 +191,7 @@ func (l *live) poll(attacks int) {
 	}
 	l.found = max(l.found, attacks)
 	require.NoError(l.t, l.store.Attacks.Save(l.t.Context(), l.account, u))
-	l.notifier.Notify(l.account, u.Events)
+	l.notifier.Saved(l.account, u)
 }
 
 // claim is what is saved when a user clicks.

@@ -86,24 +86,23 @@ func (s *client) begun(answer *redis.Cmd, account string, now time.Time) (record
 // that the message is its attack's card from now on. double reports that another place is recorded, or that the card
 // that it replaces isn't the attack's any more: the caller must delete this message.
 func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
-	attackid, attack, place := n.Attack().ID, "", channel+" "+ts
+	attack, place := "", channel+" "+ts
 	at := record.Place{Channel: channel, TS: ts}
 	if card {
-		attack = record.AttackID(n.Account, attackid)
+		attack = record.AttackID(n.Account, n.Subject)
 	}
-	if n.ID != record.CardDelivery(n.Account, attackid) {
+	if n.ID != record.CardDelivery(n.Account, n.Subject) {
 		at.Delivery = n.ID
 	}
 	keys := []string{
 		s.key(keyOutbox, n.Account), s.key(keyAttempt, n.Account, n.ID), s.key(keyCards, n.Account), s.key(keyCardAt, n.Account, channel, ts), s.key(keyRedraw, n.Account),
-		s.key(keyAttempt, n.Account, record.CardDelivery(n.Account, attackid)), s.key(keyAttacks, n.Account),
+		s.key(keyAttempt, n.Account, record.CardDelivery(n.Account, n.Subject)), s.key(keyAttacks, n.Account),
 	}
-	former, _ := n.Payload.(record.CardReplaced)
 	left := s.newMark(ctx, record.UrgentState)
 	if again, stands := record.Reposted(n.ID); again && !stands {
 		left = ""
 	}
-	recorded, err := s.write(ctx, notified, keys, n.ID, place, notifiedFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), former.Former, left).Text()
+	recorded, err := s.write(ctx, notified, keys, n.ID, place, notifiedFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.Said().Former, left).Text()
 	if err != nil {
 		return false, fmt.Errorf("record notification: %w", err)
 	}

@@ -32,7 +32,10 @@ func shownAll(ids ...string) map[string]record.AttackState {
 }
 
 func event(id, attackid string) record.Event {
-	return record.Event{ID: id, Account: "acme", Kind: record.NewAttack, Channel: "C1", At: noon, Payload: record.AttackChanged{Attack: shown(attackid).Attack, Revision: 1}}
+	return record.Event{
+		ID: id, Account: "acme", Kind: record.NewAttack, Subject: attackid, Channel: "C1", At: noon, Revision: 1,
+		Detail: record.AttackFacts{},
+	}
 }
 
 func waitingEvents(t testing.TB, s *store.Store) []string {
@@ -41,7 +44,7 @@ func waitingEvents(t testing.TB, s *store.Store) []string {
 	require.NoError(t, err)
 	ids := []string{}
 	for _, n := range all {
-		require.Equal(t, event(n.ID, n.Attack().ID), n)
+		require.Equal(t, event(n.ID, n.Subject), n)
 		ids = append(ids, n.ID)
 	}
 	slices.Sort(ids)
@@ -301,23 +304,23 @@ func TestACardIsBegunWithItsFacts(t *testing.T) {
 		attack := record.AttackID("acme", "x:1")
 		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1"), event("n2", "x:1")}}))
 		for _, want := range []record.Attempt{{First: noon}, {First: noon, Again: true}} {
-			details, begun, err := s.Cards.BeginCard(ctx, "acme", attack, "n1", noon)
+			details, begun, err := s.Cards.BeginCard(ctx, event("n1", "x:1"), noon)
 			require.NoError(t, err)
 			require.Equal(t, want, begun)
 			require.Equal(t, shown("x:1"), details.State)
-			same, err := other.Cards.Details(ctx, "acme", attack)
+			same, err := other.Cards.Details(ctx, "acme", attack, nil)
 			require.NoError(t, err)
 			require.Equal(t, same, details)
 		}
 		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
 		recordPlace(t, s, event("n1", "x:1"), "C1", "1.1")
-		details, begun, err := s.Cards.BeginCard(ctx, "acme", attack, "n1", noon)
+		details, begun, err := s.Cards.BeginCard(ctx, event("n1", "x:1"), noon)
 		require.NoError(t, err)
 		require.True(t, begun.Notified)
 		require.Equal(t, record.Place{Channel: "C1", TS: "1.1", Delivery: "n1"}, details.Card)
 
 		require.NoError(t, w.rdb.Del(ctx, "{a:acme}:lease").Err())
-		_, _, err = s.Cards.BeginCard(ctx, "acme", attack, "n2", noon)
+		_, _, err = s.Cards.BeginCard(ctx, event("n2", "x:1"), noon)
 		require.ErrorContains(t, err, "lease lost")
 		requireTrying(t, other, "n2", noon, noon, "first")
 	})

@@ -45,5 +45,5 @@ func TestPages(t *testing.T) {
 }
 
 func pagerUnreachable(page string) record.Event {
-	return record.Event{ID: page, Account: "acme", Kind: record.PagerUnreachable, Channel: "C1", At: time.Now().UTC(), Payload: record.PagerFault{Route: "kind incident", Why: "away"}}
+	return record.Event{ID: page, Account: "acme", Kind: record.PagerUnreachable, Channel: "C1", At: time.Now().UTC(), Detail: record.PagerFault{Route: "kind incident", Why: "away"}}
 }

@@ -178,16 +178,17 @@ func covers(a *config.Account, m, other config.Match) bool {
 	if kind := m.OnlyKind(); kind != "" && kind != other.OnlyKind() || m.MinHits > other.MinHits {
 		return false
 	}
-	same := func(one, two string) bool { return one == two }
-	sameApp := func(one, two string) bool { return a.ApplicationID(one) == a.ApplicationID(two) }
-	return includes(m.Type, other.Type, same) && includes(m.Application, other.Application, sameApp) &&
-		includes(m.Host, other.Host, strings.EqualFold) && includes(m.Status, other.Status, same) && includes(m.Severity, other.Severity, same)
+	return includes(m.Type, other.Type, strings.ToLower) && includes(m.Application, other.Application, a.ApplicationID) &&
+		includes(m.Host, other.Host, strings.ToLower) && includes(m.Status, other.Status, strings.ToLower) &&
+		includes(m.Severity, other.Severity, strings.ToLower)
 }
 
-// includes reports whether words has all the others. None at all stand for every word.
-func includes(words, others []string, same func(one, two string) bool) bool {
-	outside := func(other string) bool {
-		return !slices.ContainsFunc(words, func(word string) bool { return same(word, other) })
+// includes reports whether words has all the others, by what they mean. None at all stand for every word.
+func includes[T comparable](words, others []string, means func(string) T) bool {
+	had := map[T]bool{}
+	for _, word := range words {
+		had[means(word)] = true
 	}
+	outside := func(other string) bool { return !had[means(other)] }
 	return len(words) == 0 || len(others) > 0 && !slices.ContainsFunc(others, outside)
 }

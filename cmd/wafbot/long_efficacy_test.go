@@ -24,9 +24,7 @@ func (w *world) allows(subnet string) {
 func (w *world) asks(user, line string, parts ...string) {
 	w.t.Helper()
 	w.until(user+" reads: "+strings.Join(parts, ", "), func() bool {
-		before := len(w.ephemerals(user))
-		w.types(user, line)
-		w.until("answer to "+line, func() bool { return len(w.ephemerals(user)) > before })
+		w.answer(user, line)
 		answered := len(w.ephemerals(user, parts...)) > 0
 		if !answered {
 			w.polls(1)
@@ -52,7 +50,7 @@ func (w *world) pausing(spec waf.AttackSpec) (goesOn func()) {
 
 // A card shows of each mitigation whether it works, also when the replica that made it is gone.
 func TestMitigationsAreSeenToWork(t *testing.T) {
-	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
+	story(t, sooner, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "contain attack="+card.id())
@@ -69,7 +67,7 @@ func TestMitigationsAreSeenToWork(t *testing.T) {
 
 // A mitigation that doesn't work mentions its author once, with the reason; the next owner doesn't repeat it.
 func TestAMitigationThatDoesNotWorkMentionsItsAuthor(t *testing.T) {
-	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
+	story(t, sooner, func(t *testing.T, w *world) {
 		goesOn := w.pausing(injection())
 		card := w.card(attacker)
 		w.types("ann", "ack attack="+card.id())
@@ -96,7 +94,7 @@ func TestAMitigationThatDoesNotWorkMentionsItsAuthor(t *testing.T) {
 
 // What concerns no card is posted in the account's channel.
 func TestAMitigationWithoutACardIsPostedInTheChannel(t *testing.T) {
-	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
+	story(t, sooner, func(t *testing.T, w *world) {
 		goesOn := w.pausing(injection())
 		w.card(attacker)
 		w.types("rob", "deny "+neighbour)
@@ -112,7 +110,7 @@ func TestAMitigationWithoutACardIsPostedInTheChannel(t *testing.T) {
 // A denied source that was still trying at the end comes back: that mentions people, too.
 func TestADenialEndsWhileItsSourceIsStillTrying(t *testing.T) {
 	prepare := func(w *world) { sooner(w); w.cfg.Policy.RenewWhileActive = 0 }
-	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
+	story(t, prepare, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "deny "+attacker+" for=30s attack="+card.id())

@@ -4,39 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Payload is what an event says beside its kind, place and time. Each kind has one type, of those that follow.
-type Payload any
+// Detail is what an event says that no stored record does. Each kind has one type, of those that follow.
+type Detail any
 
-// AttackChanged is what a poll found about an attack or a storm, as it is now.
-type AttackChanged struct {
-	Attack     apiclient.Attack `json:"attack"`
-	Severity   Severity         `json:"severity,omitempty"` // the worst that it reached
-	Revision   int              `json:"revision"`
-	Mention    string           `json:"mention,omitempty"`    // the user or user group of its route; "": none
-	Suppressed bool             `json:"suppressed,omitempty"` // it mentions no one now, also not its owner
-	Quiet      bool             `json:"quiet,omitempty"`      // the attack is over, also when it is new: caught up after an absence
-	Storm      *Storm           `json:"storm,omitempty"`      // nil: it is no storm
-}
-
-// AttackCourse says how an attack went that is quiet now.
-type AttackCourse struct {
-	Attack apiclient.Attack `json:"attack"`
-}
-
-// CardReplaced names a former card of an attack.
-type CardReplaced struct {
-	Attack apiclient.Attack `json:"attack"`
-	Former string           `json:"former"` // CHANNEL TS of the former card
-}
-
-// Assignment says who has an attack now, or all attacks of the account; of AckLapsed who had it.
-type Assignment struct {
-	Attack apiclient.Attack `json:"attack,omitzero"` // zero of TookOver
-	To     string           `json:"to"`              // user id of the owner
+// AttackFacts is what an event about an attack or a storm says beside what is stored of that by now.
+type AttackFacts struct {
+	Mention    string `json:"mention,omitempty"`    // the user or user group of its route; "": none
+	Suppressed bool   `json:"suppressed,omitempty"` // it mentions no one now, also not its owner
+	Former     string `json:"former,omitempty"`     // CHANNEL TS of the former card, of CardLost and CardLeft
+	To         string `json:"to,omitempty"`         // user id of the owner, of HandedOver and TookOver; of AckLapsed of who was
 }
 
 // ChangeFacts names a change. The notifier reads it again: it may have changed meanwhile.
@@ -45,16 +23,14 @@ type ChangeFacts struct {
 	Until  time.Time `json:"until,omitzero"` // the end that MitigationEnding and EndOverdue are about
 }
 
-// PermissionChanged names a revision of a permission loss.
+// PermissionChanged names a permission loss.
 type PermissionChanged struct {
-	Since    time.Time `json:"since"` // when the permission was lost
-	Revision int       `json:"revision"`
+	Since time.Time `json:"since"` // when the permission was lost
 }
 
-// ApprovalChanged names a revision of an approval request.
+// ApprovalChanged names an approval request.
 type ApprovalChanged struct {
-	Request  string `json:"request"` // its id
-	Revision int    `json:"revision"`
+	Request string `json:"request"` // its id
 }
 
 // DrillFacts names a test card of a drill that is to be posted, or was acknowledged.
@@ -85,14 +61,14 @@ type UnreachableFacts struct {
 
 // GapFacts says what happened while an account was not watched. Times are by the service's clock.
 type GapFacts struct {
-	From       time.Time          `json:"from"`          // the last good poll before
-	To         time.Time          `json:"to"`            // the first good one after
-	Why        string             `json:"why,omitempty"` // in words for people; "": wafbot was not running, as far as is known
-	Began      []apiclient.Attack `json:"began"`         // that have a card, the oldest first, at most 20
-	BeganCount int                `json:"began_count"`   // all of these
-	Grouped    int                `json:"grouped"`       // that began and that only a storm's card shows
-	Over       []apiclient.Attack `json:"over"`          // that are over and get no card, the oldest first, at most 20
-	OverCount  int                `json:"over_count"`
+	From       time.Time `json:"from"`          // the last good poll before
+	To         time.Time `json:"to"`            // the first good one after
+	Why        string    `json:"why,omitempty"` // in words for people; "": wafbot was not running, as far as is known
+	Began      []string  `json:"began"`         // attacks that have a card, as the service names them, the oldest first, at most 20
+	BeganCount int       `json:"began_count"`   // all of these
+	Grouped    int       `json:"grouped"`       // that began and that only a storm's card shows
+	Over       []string  `json:"over"`          // that are over and get no card, likewise
+	OverCount  int       `json:"over_count"`
 }
 
 // FirstStartFacts is what the first poll of an account found.
@@ -113,10 +89,10 @@ type RebuildFacts struct {
 	Unreadable bool     `json:"unreadable,omitempty"` // no channel could be read: perhaps nothing was ever posted
 }
 
-func decode[P Payload](text []byte) (Payload, error) {
-	var p P
-	if err := json.Unmarshal(text, &p); err != nil {
-		return nil, fmt.Errorf("read payload: %w", err)
+func decode[D Detail](text []byte) (Detail, error) {
+	var d D
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("read detail: %w", err)
 	}
-	return p, nil
+	return d, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -23,22 +24,27 @@ func (w *world) count(channel string, parts ...string) (n int) {
 }
 
 func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
-	oneAccountFails(t, "reset", "the service can't be reached")
+	full.Only(t) // it is half a minute until that is said
+	oneAccountFails(t, "reset", "the service can't be reached", "can't be reached")
 }
 
 func TestOneAccountIsRefusedForAWhile(t *testing.T) {
-	oneAccountFails(t, "status:403", "the token lacks the permission to read")
+	oneAccountFails(t, "status:403", "the token lacks the permission to read", "doesn't allow this to wafbot's token")
+}
+
+func TestTheTokenOfOneAccountIsRefusedForAWhile(t *testing.T) {
+	oneAccountFails(t, "unauthenticated", "the service refuses the token", "doesn't accept wafbot's token")
 }
 
 // oneAccountFails is the story of an account whose service is away, or refuses: its channel is notified once, the other account goes on, and afterwards one
 // message says what happened meanwhile.
-func oneAccountFails(t *testing.T, kind, why string) {
+func oneAccountFails(t *testing.T, kind, why, said string) {
 	t.Helper()
 	both := func(w *world) {
 		bothAccounts(w)
 		w.cfg.Accounts[0].OngoingFor = 2 * time.Second
 	}
-	storyOver(t, eitherWay(), both, func(t *testing.T, w *world) {
+	story(t, both, func(t *testing.T, w *world) {
 		w.attack(injection())
 		before := w.card("/login")
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: kind}))
@@ -57,7 +63,10 @@ func oneAccountFails(t *testing.T, kind, why string) {
 		w.ephemeral("vic", "Status of globex", "Going on: 1 attack")
 		status, body := w.get("/readyz")
 		require.Equal(t, http.StatusOK, status)
-		require.Contains(t, body, why)
+		require.Contains(t, body, `"acme":{"failing":"`+why)
+		require.True(t, w.journal.has("polling fails", "account=acme", why))
+		w.types("rob", "status")
+		w.ephemeral("rob", "acme: what goes on is unknown", said, "WAF API unreachable: "+why)
 		w.polls(5) // one a second while it is unreachable
 		require.Equal(t, 1, w.count("#waf", "wafbot can't see acme"), "not one a poll")
 		require.Zero(t, w.count("#waf-globex", "WAF API unreachable"))
@@ -82,7 +91,7 @@ func oneAccountFails(t *testing.T, kind, why string) {
 
 // A service that takes requests and never answers delays no answer about another account.
 func TestOneAccountHangs(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, bothAccounts, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, bothAccounts, func(t *testing.T, w *world) {
 		w.attack(injection())
 		acme := w.card("/login")
 		w.types("rob", "mode Shop block for=1s")

@@ -96,11 +96,7 @@ func (w *world) manyAttacks(n int) (ids []string) {
 
 // Whatever was acknowledged before, during and after a stop is done once; what was not, was not.
 func TestAStopUnderClicks(t *testing.T) {
-	unlimited := func(w *world) {
-		w.Slack.SetRateLimits(false)
-		w.cfg.Slack.MessagesPerSecond = 0
-	}
-	storyOver(t, bothWays(), unlimited, func(t *testing.T, w *world) {
+	overLinks(t, unpaced, func(t *testing.T, w *world) {
 		ids := w.manyAttacks(8)
 		n := w.notes(ids, hurried)
 		for _, acked := range []int{20, 40, 60} {
@@ -120,7 +116,7 @@ func TestAStopUnderClicks(t *testing.T) {
 
 // Two replicas receive over links of their own; when one ends, the other goes on alone, and takes the lead.
 func TestTwoReplicasOverLinks(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressSocket}, asItIs, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressSocket, asItIs, func(t *testing.T, w *world) {
 		ids := w.manyAttacks(2)
 		first := w.stop
 		w.start()
@@ -151,13 +147,9 @@ func TestTwoReplicasOverLinks(t *testing.T) {
 // Links that were opened while Redis was away are counted as soon as it is back, and a spare one is opened then.
 func TestLinksOpenedWithoutRedis(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressSocket)
+	w := newWorld(t, aRedis(t), workspace.IngressSocket)
 	w.redis.away()
-	w.start()
-	defer func() {
-		w.stop()
-		w.requireClean()
-	}()
+	w.starts()
 	w.until("a link that the bot has heard of", func() bool {
 		_, body := w.get("/readyz")
 		return strings.Contains(body, `"ingress":{"socket mode":"ok`)
@@ -186,10 +178,9 @@ func TestARollingUpdate(t *testing.T) {
 		globex := cfg.Accounts[1]
 		globex.Routes = []config.Route{{}} // all attacks get a card, also those that are blocked
 		w.cfg.Accounts = append(w.cfg.Accounts, globex)
-		w.cfg.Slack.MessagesPerSecond = 0
-		w.Slack.SetRateLimits(false)
+		unpaced(w)
 	}
-	storyOver(t, []workspace.Ingress{workspace.IngressSocket}, both, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressSocket, both, func(t *testing.T, w *world) {
 		oldest := w.stop
 		w.start()
 		acked := 0

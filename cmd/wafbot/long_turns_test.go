@@ -6,14 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // One person clicks and types in vain on an account whose service hangs: another person on another account notices nothing, and the first one is told
 // when it is too much.
 func TestAnAccountThatHangsHoldsNoOther(t *testing.T) {
-	storyOver(t, eitherWay(), bothAccounts, func(t *testing.T, w *world) {
-		const lines, kept = 420, 1 + 64
+	story(t, bothAccounts, func(t *testing.T, w *world) {
+		const kept = 1 + 64
+		lines := full.Of(100, 420)
 		w.rough = true
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "hang"}))
 		for i := range lines {
@@ -31,7 +33,7 @@ func TestAnAccountThatHangsHoldsNoOther(t *testing.T) {
 
 // A person who types on without waiting for answers means the lines in that order.
 func TestAPersonsLinesKeepTheirOrder(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		const times = 4
 		for i := range times {
 			w.types("rob", fmt.Sprintf("deny 198.51.100.%d", i))

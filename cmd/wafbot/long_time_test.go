@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -28,7 +29,7 @@ func (w *world) expires(subnet string) time.Time {
 // asked about, and ends on its card.
 func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 	prepare := func(w *world) { w.cfg.Policy.RenewWhileActive = time.Hour }
-	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
+	story(t, prepare, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "deny "+attacker+" for=20s attack="+card.id())
@@ -66,28 +67,25 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 
 // Who acted at a terminal can't be mentioned: the channel is asked.
 func TestTheChannelIsAskedWhereNoOneCanBeMentioned(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressEither)
-	w.start()
-	defer func() { w.stop(); w.requireClean() }()
-	w.message("#waf", "wafbot watches acme")
-	w.attack(injection())
-	card := w.card(attacker)
-	short := []string{"deny", "198.51.100.96/28", "for=24s", "attack=" + card.id(), "-y"}
-	asked := typed(t, w.shellOfAll(), short...)
-	require.Equal(t, exitUsage, asked.code)
-	require.Contains(t, asked.err, "may hold longer than 24 s. for=5m is the shortest that is certain\n")
-	require.Contains(t, asked.err, "This is asked in spite of -y")
-	denied := typedAtTerminal(t, w.shellOfAll(), "y\n", short...)
-	require.Equal(t, exitDone, denied.code, denied.err)
-	ask := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 24 s ends at ", "and the attack goes on")
-	require.Equal(t, card.ts, ask.ThreadTS)
-	require.True(t, ask.Broadcast)
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		short := []string{"deny", "198.51.100.96/28", "for=24s", "attack=" + card.id(), "-y"}
+		asked := w.atShell(short...)
+		require.Equal(t, exitUsage, asked.code)
+		require.Contains(t, asked.err, "may hold longer than 24 s. for=5m is the shortest that is certain\n")
+		require.Contains(t, asked.err, "This is asked in spite of -y")
+		denied := typedAtTerminal(t, w.shell("[]", record.Responder), "y\n", short...)
+		require.Equal(t, exitDone, denied.code, denied.err)
+		ask := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 24 s ends at ", "and the attack goes on")
+		require.Equal(t, card.ts, ask.ThreadTS)
+		require.True(t, ask.Broadcast)
+	})
 }
 
 // Slack is away when people are to be asked, and until it is over: they hear that it is.
 func TestWhatEndedBeforeAnybodyCouldBeAsked(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, rough, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "deny 198.51.100.96/28 for=20s attack="+card.id())
@@ -122,7 +120,7 @@ func (w *world) overwrites(subnet, reason string) {
 }
 
 func TestAWholeAttackIsUndone(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "contain attack="+card.id())
@@ -145,14 +143,16 @@ func TestAWholeAttackIsUndone(t *testing.T) {
 
 // A mode returns after a restart, and where it can't that is said, once.
 func TestATimedModeOverARestart(t *testing.T) {
-	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		w.types("rob", "mode Shop block for=3s")
-		w.confirms("rob", "Switch Shop to block for 3 s?")
+		w.confirms("rob", "Switch Shop to block for 3 s?", "incidents are registered only in monitoring")
 		w.ephemeral("rob", "Switch Shop to block for 3 s", "accepted")
 		w.stop()
 		w.start()
 		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
+		w.message("#waf", "Undo of: Switch Shop to block for 3 s", "wafbot")
+		w.until("audited", func() bool { return w.journal.has(`"via":"clock"`, `"outcome":"done"`) })
 
 		w.types("rob", "mode Shop block for=15s")
 		w.confirms("rob", "Switch Shop to block for 15 s?")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/full"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -33,8 +34,9 @@ func (w *world) emptyRedis(running bool) {
 	w.begins(begun + len(w.cfg.Accounts))
 }
 
-// runningOrNot plays a story in which Redis is emptied under a running bot, and again while the bot is down.
-func runningOrNot(t *testing.T, prepare func(*world), play func(t *testing.T, w *world, running bool)) {
+// runningOrNot plays a story in which Redis is emptied under a running bot, and again while the bot is down; in make
+// test only one of these ways, if one is named.
+func runningOrNot(t *testing.T, only string, prepare func(*world), play func(t *testing.T, w *world, running bool)) {
 	t.Helper()
 	t.Parallel()
 	lost := func(w *world) {
@@ -43,7 +45,10 @@ func runningOrNot(t *testing.T, prepare func(*world), play func(t *testing.T, w 
 	}
 	for name, running := range map[string]bool{"running": true, "down": false} {
 		t.Run(name, func(t *testing.T) {
-			storyOver(t, eitherWay(), lost, func(t *testing.T, w *world) { play(t, w, running) })
+			if only != "" && name != only {
+				full.Only(t)
+			}
+			story(t, lost, func(t *testing.T, w *world) { play(t, w, running) })
 		})
 	}
 }
@@ -71,7 +76,7 @@ func TestRedisEmptied(t *testing.T) {
 		require.NoError(w.t, err)
 		w.attack(over(on("/before", "198.51.100.201")))
 	}
-	runningOrNot(t, seeded, func(t *testing.T, w *world, running bool) {
+	runningOrNot(t, "", seeded, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())
 		w.attack(worked(on("/worked", "198.51.100.202")))
 		w.attack(over(on("/over", "198.51.100.203")))
@@ -124,7 +129,7 @@ func TestRedisEmptied(t *testing.T) {
 }
 
 func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.known()
@@ -153,7 +158,7 @@ func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 
 // Threads are read at Slack's pace, which takes an hour where there are thousands: people learn of a new incident meanwhile.
 func TestANewIncidentWhileThreadsAreRead(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.click("rob", "Deny "+attacker)
@@ -191,7 +196,7 @@ func TestNoSummaryTwiceAfterRedisWasEmptied(t *testing.T) {
 		rough(w)
 		w.cfg.Accounts[0].Summary.At = time.Now().Add(-5 * time.Minute).In(w.cfg.Timezone).Format("15:04")
 	}
-	storyOver(t, eitherWay(), due, func(t *testing.T, w *world) {
+	story(t, due, func(t *testing.T, w *world) {
 		w.message("#waf", "Hand-over of acme")
 		w.emptyRedis(true)
 		w.attack(on("/after", "198.51.100.201"))
@@ -203,7 +208,7 @@ func TestNoSummaryTwiceAfterRedisWasEmptied(t *testing.T) {
 
 // A change that no message holds when Redis is emptied is on the service's lists, with its id.
 func TestAMitigationThatNoMessageHolds(t *testing.T) {
-	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
+	runningOrNot(t, "down", asItIs, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.known()
@@ -236,7 +241,7 @@ func TestRedisEmptiedWithoutTheHistoryScope(t *testing.T) {
 		w.rough = true
 		w.Slack.SetFault(workspace.Fault{Method: "conversations.history", Kind: "missing_scope"})
 	}
-	storyOver(t, eitherWay(), unread, func(t *testing.T, w *world) {
+	story(t, unread, func(t *testing.T, w *world) {
 		w.message("#waf", "acme: wafbot can't rebuild its state", "channels:history", "cards come again")
 		w.attack(injection())
 		w.card("/login")
@@ -254,9 +259,9 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 	routed := func(w *world) {
 		bothAccounts(w) // in one channel
 		w.cfg.Accounts[1].Channel = w.cfg.Accounts[0].Channel
-		w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {Match: config.Match{MinHits: 30}}, {Channel: "C0BOARD04"}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Match: incidents(), Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {Match: config.Match{MinHits: 30}}, {Channel: "C0BOARD04"}}
 	}
-	runningOrNot(t, routed, func(t *testing.T, w *world, running bool) {
+	runningOrNot(t, "running", routed, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())
 		w.attack(worked(on("/worked", "198.51.100.201")))
 		w.attack(stuffing())
@@ -290,7 +295,7 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 }
 
 func TestALineAtTheTerminalRebuildsFirst(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	story(t, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.click("rob", "Deny "+attacker)
@@ -298,16 +303,8 @@ func TestALineAtTheTerminalRebuildsFirst(t *testing.T) {
 		w.stop()
 		w.redis.empty(t)
 
-		a := w.cfg.Accounts[0]
-		path := writeConfig(t, fmt.Sprintf(`
-slack: {bot_token: %s, api_url: %q}
-redis: {url: %q}
-accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s}]
-sources: []
-policy: {changes: on, terminal: {%s: responder}}
-`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, a.Token.Reveal(), a.ClientID, a.Channel, osActor().Name))
 		undo := changeIn(plain(card.replies("Deny " + attacker)[0]))
-		got := runWith(t, terminal{environ: []string{"WAFBOT_CONFIG=" + path}, args: []string{"undo", undo, "-y"}, in: strings.NewReader(""), settle: settled})
+		got := runWith(t, terminal{environ: w.shell("[]", record.Responder), args: []string{"undo", undo, "-y"}, in: strings.NewReader(""), settle: settled})
 		require.Equal(t, exitDone, got.code, "%s%s", got.out, got.err)
 		require.Contains(t, got.out, "Undo of: Deny "+attacker)
 		require.Empty(t, w.entries("acme"))

@@ -61,7 +61,7 @@ func (w *world) follow(m workspace.Message) shownCard { return shownCard{w, m.Ch
 
 // A token that may change lists and not modes: precisely that is said.
 func TestTheTokenMayNotSwitchModes(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: createRule, Kind: "status:403"}))
@@ -93,21 +93,18 @@ func TestANewTokenInItsFile(t *testing.T) {
 		require.NoError(w.t, os.WriteFile(file, []byte(good), 0o600))
 		w.cfg.Accounts[0].Token, w.cfg.Accounts[0].TokenFile = "", file
 	}
-	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
-	fromFile(w)
-	w.start()
-	defer func() { w.stop(); w.requireClean() }()
-	w.attack(injection())
-	card := w.card(attacker)
-	require.NoError(t, os.WriteFile(file, []byte("revoked-0123"), 0o600))
-	w.message("#waf", "WAF API unreachable: wafbot can't see acme", "the service refuses the token", "read by itself")
-	w.types("rob", "deny "+attacker+" attack="+card.id())
-	w.message("#waf", "WAF permission lost")
-	require.NoError(t, os.WriteFile(file, []byte(good+"\n"), 0o600))
-	w.message("#waf", "wafbot couldn't see acme", "It sees again")
-	card.says("[Deny " + attacker + "]")
-	card.click("rob", "Deny "+attacker)
-	card.says("Deny "+attacker+" · ", "Rob Diaz")
-	w.message("#waf", "wafbot can change acme again")
+	story(t, fromFile, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		require.NoError(t, os.WriteFile(file, []byte("revoked-0123"), 0o600))
+		w.message("#waf", "WAF API unreachable: wafbot can't see acme", "the service refuses the token", "read by itself")
+		w.types("rob", "deny "+attacker+" attack="+card.id())
+		w.message("#waf", "WAF permission lost")
+		require.NoError(t, os.WriteFile(file, []byte(good+"\n"), 0o600))
+		w.message("#waf", "wafbot couldn't see acme", "It sees again")
+		card.says("[Deny " + attacker + "]")
+		card.click("rob", "Deny "+attacker)
+		card.says("Deny "+attacker+" · ", "Rob Diaz")
+		w.message("#waf", "wafbot can change acme again")
+	})
 }

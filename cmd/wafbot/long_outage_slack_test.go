@@ -15,8 +15,9 @@ import (
 
 // briefly lets Slack refuse calls, and attacks be over two seconds after their last hit.
 func briefly(w *world) {
-	w.rough = true
+	rough(w)
 	w.cfg.Accounts[0].OngoingFor = 2 * time.Second
+	orderly(w)
 }
 
 // While Slack is away much happens; what comes afterwards is one card an attack, incidents first, with the newest
@@ -25,8 +26,7 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 	t.Parallel()
 	for _, kind := range full.Some(2, []string{"500", "500_posted", "ratelimited", "token_revoked"}) {
 		t.Run(kind, func(t *testing.T) {
-			ways := []workspace.Ingress{workspace.IngressHTTP}
-			storyOver(t, ways, briefly, func(t *testing.T, w *world) {
+			overOne(t, workspace.IngressHTTP, briefly, func(t *testing.T, w *world) {
 				method := ""
 				if kind == "500_posted" {
 					method = "chat.postMessage"
@@ -70,7 +70,7 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 
 // A card that is there when the channel is cut off: afterwards one reply says the newest, and the worst.
 func TestSlackIsAwayWhileACardIsThere(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, rough, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, rough, func(t *testing.T, w *world) {
 		login := w.attack(injection())
 		card := w.card("/login")
 		w.Slack.SetFault(workspace.Fault{Kind: "500"})
@@ -97,7 +97,7 @@ func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
 		rough(w)
 		w.cfg.Policy.Terminal = map[string]config.TerminalUser{name: {Role: "responder"}}
 	}
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, prepare, func(t *testing.T, w *world) {
+	overOne(t, workspace.IngressHTTP, prepare, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.Slack.SetFault(workspace.Fault{Kind: "500"})
@@ -109,7 +109,7 @@ func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
 		require.Contains(t, got.err, "allow needs the role admin; yours is responder")
 		got = w.atShell("deny", "10.0.0.1", "-y")
 		require.Contains(t, got.err, "private addresses")
-		got = typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad]", record.Responder)}, "deny", "country:FR", "attack="+card.id(), "-y", "--json")
+		got = typed(t, w.shell("[broad]", record.Responder), "deny", "country:FR", "attack="+card.id(), "-y", "--json")
 		require.Equal(t, exitFailed, got.code)
 		waiting := decode[result](t, got.out)
 		require.Equal(t, "waiting", waiting.Outcome)
