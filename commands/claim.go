@@ -140,10 +140,10 @@ func (c *job) verifyAbandoned(ctx context.Context, ch *record.Change) (fault err
 				return fmt.Errorf("%w: read back: %w", change.ErrOutcomeUnknown, err)
 			}
 			shows := s.SentAt.Add(verifyFor)
-			if s.Done || !c.now(ch.Account).Before(shows) {
+			if s.Done || !c.serviceNow().Before(shows) {
 				break
 			}
-			if err := c.Sleep(ctx, min(shows.Sub(c.now(ch.Account)), longestWait)); err != nil {
+			if err := c.Sleep(ctx, min(shows.Sub(c.serviceNow()), longestWait)); err != nil {
 				return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 			}
 		}

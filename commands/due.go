@@ -65,7 +65,7 @@ type dueChecker struct {
 // attempt does something about a change beside the other attempts, if a place is free. If not, the change stays due and
 // the next check attempts it. Rules and entries have places of their own, so slow answers about one don't delay the
 // other.
-func (d *dueChecker) attempt(ch record.Change, do func()) {
+func (d *dueChecker) attempt(ctx context.Context, ch record.Change, now time.Time) {
 	rules, taken := change.OfRules(ch.Steps), 0
 	for _, same := range d.underWay.Range {
 		if same == rules {
@@ -78,7 +78,7 @@ func (d *dueChecker) attempt(ch record.Change, do func()) {
 	d.underWay.Store(ch.ID, rules)
 	d.running.Go(func() {
 		defer d.underWay.Delete(ch.ID)
-		delay.Run(d.Log, "a change that is due", do)
+		delay.Run(d.Log, "a change that is due", func() { d.pauseAfter(ctx, d.actByClock(ctx, ch, now)) })
 	})
 }
 
@@ -123,7 +123,7 @@ func (d *dueChecker) checkDue(ctx context.Context, now time.Time, known bool) er
 	}
 	for _, id := range ids { // what is due first, first
 		if ch, act := todo[id]; act {
-			d.attempt(ch, func() { d.pauseAfter(ctx, d.actByClock(ctx, ch, now)) })
+			d.attempt(ctx, ch, now)
 		}
 	}
 	return nil

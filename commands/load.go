@@ -128,7 +128,7 @@ func (c *job) beginOn(ctx context.Context, attack string) (err error) {
 	b, before := c.basis, c.Facts
 	f := &call.Facts{Context: call.Known(b.Context), PermissionLoss: call.Known(b.Loss)}
 	f.Changes.Fact = call.Known(b.Changes)
-	oldest := c.now(account).Add(-keepListings)
+	oldest := c.serviceNow().Add(-keepListings)
 	if before.Entries.Err == nil && before.Entries.At.After(oldest) {
 		f.Entries = before.Entries
 	}

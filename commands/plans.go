@@ -91,7 +91,7 @@ func (c *job) newChanges(ctx context.Context, plans []call.Plan) (made []record.
 			p.Nothing, p.Steps = change.DoneAlready(c.Changes[i], *p), nil
 		}
 		if len(p.Nothing) == 0 && c.Policy.ChangesNow() == config.ChangesOn {
-			ch := c.newChange(c.now(c.Account.Name), id, *p)
+			ch := c.newChange(id, *p)
 			ch.Observed = observed(ctx, c)
 			if len(made) > 0 {
 				ch.With = made[0].ID
@@ -108,7 +108,7 @@ func (c *job) newChanges(ctx context.Context, plans []call.Plan) (made []record.
 // carryOutNothing says why there is nothing to do, or, as a dry run, what would be done.
 func carryOutNothing(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
 	if len(p.Nothing) == 0 {
-		ch := c.newChange(c.now(c.Account.Name), "", p)
+		ch := c.newChange("", p)
 		res.Outcome = "dry_run"
 		res.Lines = append(res.Lines, change.DryRun(ch, p)...)
 		recordPlan(ctx, c, p, "dry_run", "")
@@ -186,7 +186,7 @@ func closeUndone(ctx context.Context, c *job, id string) error {
 	for i := range all {
 		if all[i].ID == id {
 			all[i].Gone = true
-			events = c.ofRequest(changeEvents(all[i], c.Account.Channel)...)
+			events = c.changeEvents(all[i])
 		}
 	}
 	if _, err := c.draft.SaveChanges(ctx, nil, events, change.Scheduled(all...)...); err != nil {
@@ -220,10 +220,10 @@ func addChange(res *call.Result, ch record.Change) {
 }
 
 // newChange is the plan as it will be stored.
-func (c *job) newChange(at time.Time, id string, p call.Plan) record.Change {
+func (c *job) newChange(id string, p call.Plan) record.Change {
 	ch := record.Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.Effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
-		At: at, Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
+		At: c.serviceNow(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
 		Renew: p.Renews, AttackID: c.AttackID(),
 	}
 	if q := c.Granted; q != nil {

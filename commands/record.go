@@ -150,61 +150,37 @@ func recordWrite(ctx context.Context, c *job, res call.Result) {
 	c.record(ctx, e)
 }
 
+// event is one of the call's account. It names the request that it comes of.
+func (c *job) event(id string, kind record.EventKind, at time.Time, detail record.Detail) record.Event {
+	return record.Event{ID: id, Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at, Detail: detail,
+		Request: c.RequestID()}
+}
+
 // changeEvents are the events of a stored change: one when it ends. If it was undone, the undo makes the event, as a
 // change of its own, unless nothing was left to undo. An overdue change is tried each minute without an event each
 // minute.
-func changeEvents(ch record.Change, channel string) []record.Event {
+func (c *job) changeEvents(ch record.Change) []record.Event {
 	unfinished := ch.State == record.StateBegun && ch.Fault == ""
 	elsewhere := ch.State == record.StateFailed && ch.Actor.Via == record.ViaClock
 	if unfinished || elsewhere || ch.State == record.StateUndone && !ch.Gone {
 		return nil
 	}
-	return []record.Event{{
-		ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Kind: record.ChangeSettled, Channel: channel, At: ch.At, Detail: record.ChangeFacts{Change: ch.ID},
-	}}
+	id := ch.ID + ":" + string(ch.State)
+	return []record.Event{c.event(id, record.ChangeSettled, ch.At, record.ChangeFacts{Change: ch.ID})}
 }
 
 // dueEvents are the events of a change that was checked: people are asked about its end, which is near, or it is
 // overdue, each end once; or what it deleted is still there.
 func (c *job) dueEvents(l record.DueDecision) (events []record.Event) {
 	ch := l.Change
-	one := record.Event{Account: ch.Account, Channel: c.Account.Channel, At: ch.Until,
-		Detail: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
-	if l.Asks {
-		one.ID, one.Kind = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), record.MitigationEnding
-		events = append(events, one)
+	add := func(is bool, what string, kind record.EventKind, at time.Time) {
+		if is {
+			detail := record.ChangeFacts{Change: ch.ID, Until: ch.Until}
+			events = append(events, c.event(ch.ID+what, kind, at, detail))
+		}
 	}
-	if l.Late {
-		one.ID, one.Kind = fmt.Sprintf("%s:late:%d", ch.ID, ch.Until.Unix()), record.EndOverdue
-		events = append(events, one)
-	}
-	if l.Listed {
-		one.ID, one.Kind, one.At = ch.ID+":listed", record.ChangeSettled, ch.At
-		events = append(events, one)
-	}
+	add(l.Asks, fmt.Sprintf(":ends:%d", ch.Until.Unix()), record.MitigationEnding, ch.Until)
+	add(l.Late, fmt.Sprintf(":late:%d", ch.Until.Unix()), record.EndOverdue, ch.Until)
+	add(l.Listed, ":listed", record.ChangeSettled, ch.At)
 	return events
-}
-
-// ofRequest has events name the request that they come of.
-func (c *job) ofRequest(events ...record.Event) []record.Event {
-	for i := range events {
-		events[i].Request = c.RequestID()
-	}
-	return events
-}
-
-// permissionEvent is the event that something was written down about a permission loss.
-func permissionEvent(t record.PermissionLoss, channel string) record.Event {
-	return record.Event{
-		ID: fmt.Sprintf("%s-%d", t.ID(), t.Revision), Account: t.Account, Kind: record.PermissionLost, Channel: channel, At: t.Since,
-		Revision: t.Revision, Detail: record.PermissionChanged{Since: t.Since},
-	}
-}
-
-// approvalEvent is the event that something was written down about an approval request.
-func approvalEvent(q record.ApprovalRequest, channel string) record.Event {
-	return record.Event{
-		ID: fmt.Sprintf("%s-%d", q.ID, q.Revision), Account: q.Account, Kind: record.ApprovalAsked, Channel: channel, At: q.At,
-		Revision: q.Revision, Detail: record.ApprovalChanged{Request: q.ID},
-	}
 }

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/approval"
@@ -102,7 +103,9 @@ func saveRequest(ctx context.Context, c *job, entry *record.AuditEntry, q *recor
 	defer cancel()
 	q.Revision++
 	q.CheckAt = approval.DueAt(*q)
-	event := c.ofRequest(approvalEvent(*q, c.Account.Channel))[0]
+	event := c.event(fmt.Sprintf("%s-%d", q.ID, q.Revision), record.ApprovalAsked, q.At,
+		record.ApprovalChanged{Request: q.ID})
+	event.Revision = q.Revision
 	n, err := c.draft.SaveRequest(ctx, entry, *q, event)
 	if err != nil {
 		q.Revision--

@@ -30,6 +30,9 @@ type job struct {
 // named is the account as the line names it; "": it doesn't.
 func (c *job) named() string { return c.Invocation.Line.Keys["account"] }
 
+// serviceNow is the time by the clock of the account's service.
+func (c *job) serviceNow() time.Time { return c.now(c.Account.Name) }
+
 // passTurn lets the same person's next line be planned: what this one changes is stored as begun.
 func (c *job) passTurn() {
 	if c.Begun != nil {
@@ -125,7 +128,9 @@ func notInHand(c *job, targets []record.Target) error {
 
 // saveWrites stores what a command writes, one after another. The first error ends it.
 func saveWrites(ctx context.Context, c *job, s call.Saves) error {
-	s.Events = c.ofRequest(s.Events...)
+	for i := range s.Events {
+		s.Events[i].Request = c.RequestID()
+	}
 	var err error
 	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
 		err = c.draft.SaveTriage(ctx, s.Triage, s.Events...)

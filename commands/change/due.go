@@ -156,13 +156,11 @@ func FailureReason(err error) string {
 }
 
 // OverdueLines say that a change still holds whose end is past, and what to do by hand.
-func OverdueLines(a *config.Account, ch record.Change, now time.Time) []text.Text {
-	lines := []text.Text{
-		text.Newf("*OVERDUE on %v: *%v", a.Name, DueLine(a, ch, now)),
-		text.Newf("Why: %v. wafbot tries again each minute, and says when it is done", ch.Late.Why),
-	}
+func OverdueLines(a *config.Account, ch record.Change, now time.Time) (lines text.Lines) {
+	lines.Addf("*OVERDUE on %v: *%v", a.Name, DueLine(a, ch, now))
+	lines.Addf("Why: %v. wafbot tries again each minute, and says when it is done", ch.Late.Why)
 	for _, s := range inverse(ch) {
-		lines = append(lines, text.New("• by hand, in the service's console: ", words.ByHand(a, s)))
+		lines.Addf("• by hand, in the service's console: %v", words.ByHand(a, s))
 	}
 	return lines
 }
@@ -174,20 +172,22 @@ func EndedLateLine(ch record.Change) text.Text {
 
 // EndingLines ask about a change that ends while its attack is ongoing, and say why wafbot doesn't prolong it by
 // itself. If people can't be asked before it has ended, they say that it has.
-func EndingLines(ch record.Change, now time.Time) []text.Text {
+func EndingLines(ch record.Change, now time.Time) (lines text.Lines) {
 	if !now.Before(ch.Until) {
-		return []text.Text{text.Newf("*%v* ended at %v while the attack went on",
-			ch.Does, ch.Until), text.New("The question could not be posted before: nothing of it holds any more")}
+		lines.Addf("*%v* ended at %v while the attack went on", ch.Does, ch.Until)
+		lines.Addf("The question could not be posted before: nothing of it holds any more")
+		return lines
 	}
-	why := text.New("Then it is over, unless it is extended")
+	lines.Addf("*%v* ends at %v and the attack goes on", ch.Does, ch.Until)
 	switch {
 	case ch.Renew.IsZero():
+		lines.Addf("Then it is over, unless it is extended")
 	case RenewalLength(ch) == 0:
-		why = text.Newf("It was made at %v and lasts as long as wafbot may extend it by itself", ch.At)
+		lines.Addf("It was made at %v and lasts as long as wafbot may extend it by itself", ch.At)
 	default:
-		why = text.New("wafbot extends it by itself if it keeps trying, which it didn't lately")
+		lines.Addf("wafbot extends it by itself if it keeps trying, which it didn't lately")
 	}
-	return []text.Text{text.Newf("*%v* ends at %v and the attack goes on", ch.Does, ch.Until), why}
+	return lines
 }
 
 // RenewalLength is by how much wafbot prolongs the change while its source still tries: by its own length, as far as it

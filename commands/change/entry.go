@@ -282,14 +282,14 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 }
 
 // FormWarnings are what the form of the call's command should say of its attack before anything is chosen.
-func FormWarnings(c *call.Call) (all []text.Text) {
+func FormWarnings(c *call.Call) (all text.Lines) {
 	if top, ok := call.TopTarget(c.Attack); ok && slices.Contains(c.Cmd.Flags, call.FlagShared) {
 		if at, seen, shared := words.BusiestShared(c.Context, top); shared {
-			all = append(all, words.Shared(at, seen))
+			all.Add(words.Shared(at, seen))
 		}
 	}
 	if !c.Context.RulesLockedAt.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {
-		all = append(all, words.RulesLocked(c.Context.RulesLockedAt))
+		all.Add(words.RulesLocked(c.Context.RulesLockedAt))
 	}
 	return all
 }

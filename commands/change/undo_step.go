@@ -212,10 +212,12 @@ func (u *undoing) undoDelete(s record.Step) {
 // heldFirst reports whether a step deleted the first of the rules for the same requests that a change deleted: of
 // several modes that one held, and of doubles one comes back.
 func heldFirst(ch record.Change, s record.Step) bool {
-	i := slices.IndexFunc(ch.Steps, func(first record.Step) bool {
-		return first.Kind == record.DeleteRule && first.Rule.Type == s.Rule.Type && apiclient.SameConditions(first.Rule.Conditions, s.Rule.Conditions)
-	})
-	return s.Rule.Type != apiclient.RuleMode || i < 0 || ch.Steps[i].Rule.ID == s.Rule.ID
+	for _, first := range ch.Did(record.DeleteRule) {
+		if apiclient.SameConditions(first.Rule.Conditions, s.Rule.Conditions) && first.Rule.Type == s.Rule.Type {
+			return s.Rule.Type != apiclient.RuleMode || first.Rule.ID == s.Rule.ID
+		}
+	}
+	return true
 }
 
 // ruleStands reports whether the rule that a step made is still there and the same.
@@ -234,11 +236,11 @@ func ruleBefore(c *call.Call, rule *apiclient.Rule) *apiclient.Rule {
 		if !ours || maker.InForce(c.Now) {
 			break
 		}
-		i := slices.IndexFunc(maker.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule })
-		if i < 0 {
+		deleted := maker.Did(record.DeleteRule)
+		if len(deleted) == 0 {
 			return nil
 		}
-		rule = maker.Steps[i].Rule
+		rule = deleted[0].Rule
 	}
 	return rule
 }
