@@ -221,7 +221,7 @@ func TestOnePersonAtTheTerminalAndInSlack(t *testing.T) {
 // Of hundreds of accounts an answer names a few, and the one that was probably meant.
 func TestHundredsOfAccountsAreNotListed(t *testing.T) {
 	w := newWorld(t, func(c *commands.Config) {
-		for i := range 300 {
+		for i := range 150 {
 			one := *c.Accounts[0]
 			one.Name = fmt.Sprintf("customer-%03d-of-the-eu", i)
 			c.Accounts = append(c.Accounts, &one)
@@ -229,10 +229,11 @@ func TestHundredsOfAccountsAreNotListed(t *testing.T) {
 		}
 	})
 	w.refuses(bob, "deny 203.0.113.7", refusal.ErrUsage, "Missing: account=, one of: acme, customer-000-of-the-eu, ")
-	w.refuses(bob, "deny 203.0.113.7", refusal.ErrUsage, "customer-008-of-the-eu and 291 more")
-	w.refuses(bob, "status account=customer-217-of-the-ue", refusal.ErrUsage, "(did you mean customer-217-of-the-eu?). One of: acme, ")
-	require.Contains(t, textOf(w.reads(bob, "status")), "Status of 301 accounts. wafbot is live")
-	require.Less(t, len(textOf(w.reads(bob, "status"))), 3_000)
+	w.refuses(bob, "deny 203.0.113.7", refusal.ErrUsage, "customer-008-of-the-eu and 141 more")
+	w.refuses(bob, "status account=customer-117-of-the-ue", refusal.ErrUsage, "(did you mean customer-117-of-the-eu?). One of: acme, ")
+	status := textOf(w.reads(bob, "status"))
+	require.Contains(t, status, "Status of 151 accounts. wafbot is live")
+	require.Less(t, len(status), 3_000)
 	require.Less(t, len(textOf(w.reads(bob, "whoami"))), 3_000)
 }
 

@@ -17,11 +17,9 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // situation is what a card of the attack is drawn from.
@@ -154,8 +152,11 @@ func TestTheNextSourceIsTheOneThatGetsThrough(t *testing.T) {
 	quiet := netip.MustParseAddr("198.51.100.99")
 	then := s.Attack
 	then.Hits, then.Sources = apiclient.Known(1000), []apiclient.Source{{IP: old, Hits: apiclient.Known(900)}, {IP: quiet, Hits: apiclient.Known(80)}, {IP: now, Hits: apiclient.Known(20)}}
-	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
-	ch.At, ch.Until, ch.Observed = s.Now.Add(-time.Minute), s.Now.Add(time.Hour), &record.Observation{Attack: then}
+	entry := apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.PrefixFrom(old, 32), Apps: []int{apiclient.AllApps}, Expires: s.Now.Add(time.Hour)}
+	ch := record.Change{
+		ID: "c1", Account: "acme", State: record.StateDone, At: s.Now.Add(-time.Minute), Until: s.Now.Add(time.Hour), Observed: &record.Observation{Attack: then},
+		Steps: []record.Step{{Kind: record.AddEntry, Entry: &entry, Sent: true, Done: true, ID: 101}},
+	}
 	s.Changes, s.Entries = []record.Change{ch}, []apiclient.IPRule{*ch.Steps[0].Entry}
 	s.Attack.Hits, s.Attack.Sources = apiclient.Known(1060), []apiclient.Source{{IP: old, Hits: apiclient.Known(900)}, {IP: quiet, Hits: apiclient.Known(80)}, {IP: now, Hits: apiclient.Known(70)}}
 	offered := advice.Advise(s)
@@ -174,18 +175,6 @@ func TestDialogsHoldAnyText(t *testing.T) {
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Label), 75)
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Title), 100)
 	}
-}
-
-func TestVisible(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"plain": "plain", "a\nb\x00": `a\x0ab\x00`, "\u202eabc": `\u{202e}abc`, "\xff": `\xff`, "a\u200bb": `a\u{200b}b`, "tab\t": `tab\x09`, "é": "é",
-	} {
-		require.Equal(t, want, text.Sanitize(in, 60))
-	}
-	require.Equal(t, "abcd…", text.Sanitize("abcdefgh", 5))
-	require.Equal(t, "abcde", text.Sanitize("abcde", 5))
-	require.LessOrEqual(t, utf8.RuneCountInString(text.Sanitize("e"+strings.Repeat("\u0301", 500), 60)), 60)
 }
 
 // What a line would read as something else isn't offered: the attacker chose the method.
@@ -216,26 +205,6 @@ func (w *world) seen(all map[string]record.SourceActivity) map[netip.Addr]record
 func (w *world) count(counted map[netip.Addr]record.SourceActivity) {
 	w.t.Helper()
 	w.polled(record.PollUpdate{Sources: counted})
-}
-
-func TestShared(t *testing.T) {
-	t.Parallel()
-	for n, shared := range map[record.SourceActivity]bool{
-		{Attacks: 10, Apps: 3, Types: 3, Hours: 6}: true, {Attacks: 2088, Apps: 3, Types: 5, Hours: 2}: false, {Attacks: 900, Apps: 2, Types: 5, Hours: 20}: false,
-		{Attacks: 900, Apps: 5, Types: 1, Hours: 20}: false, {}: false,
-	} {
-		require.Equal(t, shared, words.LikelyShared(n), n)
-	}
-	a, ip := apiclient.Attack{Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7")}}}, netip.MustParseAddr("203.0.113.7")
-	require.Equal(t, "also in 12 other attacks, on 3 applications in all",
-		words.Elsewhere(record.SourceActivity{Attacks: 13, Apps: 3}, a, ip))
-	require.Equal(t, "also in 1 other attack", words.Elsewhere(record.SourceActivity{Attacks: 2, Apps: 1}, a, ip))
-	require.Empty(t, words.Elsewhere(record.SourceActivity{Attacks: 1, Apps: 1}, a, ip))
-	require.Equal(t, "also in 2 other attacks", words.Elsewhere(record.SourceActivity{Attacks: 3}, a, ip),
-		"the service didn't say where")
-	a.State = "falsepositive"
-	require.Equal(t, "also in 3 other attacks", words.Elsewhere(record.SourceActivity{Attacks: 3, Apps: 1}, a, ip),
-		"which isn't counted itself")
 }
 
 // What is likely many people's is said on the card and in the dialog; the click isn't asked again. Who clicks on an

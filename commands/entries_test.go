@@ -15,6 +15,7 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -437,19 +438,28 @@ func (w *world) sentEntries(n int) []map[string]any {
 // Every kind of entry, on every list: what is sent, what is shown, how it is taken off and put back.
 func TestKindsOfEntries(t *testing.T) {
 	type entry = map[string]any
-	for target, want := range map[string][]entry{
-		"203.0.113.7":                     {{"rule_type": "ip_range", "subnet": "203.0.113.7/32"}},
-		"203.0.113.0/24":                  {{"rule_type": "ip_range", "subnet": "203.0.113.0/24"}},
-		"203.0.0.0/16":                    {{"rule_type": "ip_range", "subnet": "203.0.0.0/16"}},
-		"2001:db8::/48":                   {{"rule_type": "ip_range", "subnet": "2001:db8::/48"}},
-		"COUNTRY:fr":                      {{"rule_type": "country", "source_values": []any{"FR"}}},
-		"country:FR country:de":           {{"rule_type": "country", "source_values": []any{"FR", "DE"}}},
-		"proxy:tor":                       {{"rule_type": "proxy_type", "source_values": []any{"TOR"}}},
-		"proxy:VPN 203.0.113.7":           {{"rule_type": "proxy_type", "source_values": []any{"VPN"}}, {"rule_type": "ip_range", "subnet": "203.0.113.7/32"}},
-		"datacenter:AWS":                  {{"rule_type": "datacenter", "source_values": []any{"aws"}}},
-		"datacenter:gce datacenter:azure": {{"rule_type": "datacenter", "source_values": []any{"gce", "azure"}}},
+	lists := [][2]string{{"deny", "black"}, {"allow", "white"}, {"gray", "gray"}}
+	for _, of := range []struct {
+		target string
+		want   []entry
+	}{
+		{"203.0.113.7", []entry{{"rule_type": "ip_range", "subnet": "203.0.113.7/32"}}},
+		{"203.0.113.0/24", []entry{{"rule_type": "ip_range", "subnet": "203.0.113.0/24"}}},
+		{"203.0.0.0/16", []entry{{"rule_type": "ip_range", "subnet": "203.0.0.0/16"}}},
+		{"2001:db8::/48", []entry{{"rule_type": "ip_range", "subnet": "2001:db8::/48"}}},
+		{"COUNTRY:fr", []entry{{"rule_type": "country", "source_values": []any{"FR"}}}},
+		{"country:FR country:de", []entry{{"rule_type": "country", "source_values": []any{"FR", "DE"}}}},
+		{"proxy:tor", []entry{{"rule_type": "proxy_type", "source_values": []any{"TOR"}}}},
+		{"proxy:VPN 203.0.113.7", []entry{{"rule_type": "proxy_type", "source_values": []any{"VPN"}}, {"rule_type": "ip_range", "subnet": "203.0.113.7/32"}}},
+		{"datacenter:AWS", []entry{{"rule_type": "datacenter", "source_values": []any{"aws"}}}},
+		{"datacenter:gce datacenter:azure", []entry{{"rule_type": "datacenter", "source_values": []any{"gce", "azure"}}}},
 	} {
-		for verb, list := range map[string]string{"deny": "black", "allow": "white", "gray": "gray"} {
+		target, want := of.target, of.want
+		if !full.On() { // each kind on one list
+			lists = append(lists[1:], lists[0])
+		}
+		for _, on := range lists[:full.Of(1, 3)] {
+			verb, list := on[0], on[1]
 			w := newWorld(t, withoutApproval(config.ApproveBroad, config.ApproveAllow))
 			n := len(w.service.Requests("acme"))
 			ch := w.insists(root, verb+" "+target+" app=Shop for=2h")

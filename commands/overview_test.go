@@ -3,7 +3,6 @@ package commands_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -299,9 +298,7 @@ func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
 		w.writes(bob, "ack attack="+id)
 	}
 	last := w.overview(ann).Ongoing[1].ID
-	for i := range 100 {
-		w.writes(bob, fmt.Sprintf("note attack=%s %d", last, i))
-	}
+	w.notes(last, 100)
 	w.refuses(ann, "handover --all to=@me legal knows", refusal.ErrGuarded, "100 notes already")
 	for _, id := range []string{one, two} {
 		require.Equal(t, bob.ID, w.said(id).Owner.ID)

@@ -3,6 +3,7 @@ package commands_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -376,10 +377,21 @@ func (w *world) request() record.ApprovalRequest {
 }
 
 // lastAudit is the newest entry of the audit log.
-func (w *world) lastAudit() record.AuditEntry {
-	all := w.audit.all()
-	require.NotEmpty(w.t, all)
-	return all[len(all)-1]
+func (w *world) lastAudit() (last record.AuditEntry) {
+	for _, account := range w.cfg.Accounts {
+		all, err := w.redis.Stream("{a:" + account.Name + "}:audit")
+		if err != nil || len(all) == 0 {
+			continue
+		}
+		var e record.AuditEntry
+		values := all[len(all)-1].Values
+		require.NoError(w.t, json.Unmarshal([]byte(values[slices.Index(values, "entry")+1]), &e))
+		if e.N = int64(len(all)); !e.At.Before(last.At) {
+			last = e
+		}
+	}
+	require.NotZero(w.t, last.At, "nothing is audited")
+	return last
 }
 
 func textOf(res call.Result) string {

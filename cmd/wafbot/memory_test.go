@@ -15,8 +15,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/wafbot/wafbot/internal/full"
 )
 
 // alone is the environment of a bot that has nothing: no Redis, no Slack, no service. It still receives.
@@ -68,7 +66,6 @@ func inCgroup(t *testing.T, cmd *exec.Cmd, bytes int) {
 
 // The garbage collector knows the container's limit, and GOMEMLIMIT wins.
 func TestMemoryIsLimitedAsTheContainersIs(t *testing.T) {
-	full.Only(t)
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -50,15 +50,13 @@ func (r *restarts) due(ctx context.Context, a *app) bool {
 	if r == nil {
 		return false
 	}
-	look := time.NewTicker(watchEvery)
-	defer look.Stop()
-	for {
+	for look := time.Tick(watchEvery); ; {
 		why := "SIGHUP"
 		select {
 		case <-ctx.Done():
 			return false
 		case <-r.hangup:
-		case <-look.C:
+		case <-look:
 			files := mounted(a.cfg)
 			if files == r.files {
 				continue

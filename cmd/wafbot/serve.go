@@ -83,18 +83,26 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	if err := a.hear(ctx); err != nil {
 		return err
 	}
-	p := newPhases(ctx)
+	// In the order in which they end: after more nothing new begins, after held what is in hand is dropped, after living
+	// the replica is gone.
+	living, leave := context.WithCancel(context.WithoutCancel(ctx))
+	held, drop := context.WithCancel(living)
+	more, stop := context.WithCancel(held)
+	finish := func(limit time.Duration) { // what is in hand, and nothing new
+		stop()
+		time.AfterFunc(limit, drop)
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	received, shared := make(chan struct{}), make(chan struct{})
 	answers := stopAnswers
 	g.Go(func() error {
 		defer close(received)
-		defer p.begin(stopWork)
+		defer finish(stopWork)
 		receiving, ctx := errgroup.WithContext(ctx)
 		// Links are closed last: without one Slack has nowhere to deliver.
-		linked, leave := context.WithCancel(context.WithoutCancel(ctx))
+		linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
 		receiving.Go(func() error {
-			defer leave()
+			defer unlink()
 			return a.server.Serve(ctx, l)
 		})
 		receiving.Go(func() error { return a.receive(linked) })
@@ -110,25 +118,25 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		if !a.restarts.due(ctx, a) {
 			return nil
 		}
-		p.begin(restartWork) // while deliveries are still stored: the next start carries them out
+		finish(restartWork) // while deliveries are still stored: the next start carries them out
 		a.drain(ctx, restartWork)
 		<-shared
 		answers = restartAnswers
 		return errRestart
 	})
-	a.again(g, p.living, "counts", a.runner.Run)
+	a.again(g, living, "counts", a.runner.Run)
 	for what, watch := range map[string]func(context.Context){
 		"scopes": a.slack.LogMissingScopes, "the app": a.slack.FindApp, "clocks": a.watchClocks, "accounts": a.watchAccounts,
 	} {
 		a.again(g, ctx, what, func(ctx context.Context) error { watch(ctx); return nil })
 	}
-	a.again(g, p.living, "beats", func(ctx context.Context) error {
+	a.again(g, living, "beats", func(ctx context.Context) error {
 		return a.explain(ctx, a.Replicas.Beat(ctx))
 	})
 	var sharing errgroup.Group
-	a.again(&sharing, p.more, "requests", func(more context.Context) error { return a.server.Work(p.held, more) })
-	a.again(&sharing, p.more, "shares", func(more context.Context) error {
-		return a.Replicas.Share(p.held, more, a.names(), a.own)
+	a.again(&sharing, more, "requests", func(more context.Context) error { return a.server.Work(held, more) })
+	a.again(&sharing, more, "shares", func(more context.Context) error {
+		return a.Replicas.Share(held, more, a.names(), a.own)
 	})
 	g.Go(func() error {
 		defer close(shared)
@@ -137,7 +145,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	g.Go(func() error {
 		<-shared
 		<-received
-		p.leave()
+		leave()
 		return nil
 	})
 	return g.Wait()
@@ -155,27 +163,6 @@ func (a *app) drain(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	a.server.Drain(ctx)
-}
-
-// phases are the contexts of a stop, in the order in which they end. After more nothing new begins, after held what is
-// in hand is dropped, after living the replica is gone.
-type phases struct {
-	more, held, living context.Context
-	stop, drop, leave  context.CancelFunc
-}
-
-func newPhases(ctx context.Context) *phases {
-	p := &phases{}
-	p.living, p.leave = context.WithCancel(context.WithoutCancel(ctx))
-	p.held, p.drop = context.WithCancel(p.living)
-	p.more, p.stop = context.WithCancel(p.held)
-	return p
-}
-
-// begin stops new work at once, and drops what is in hand after the limit.
-func (p *phases) begin(limit time.Duration) {
-	p.stop()
-	time.AfterFunc(limit, p.drop)
 }
 
 // unlessStopped is the error, or nil if it is due to a stop.

@@ -81,3 +81,16 @@ func TestNothingIsOfferedBesideAPatchOfOthersThatWorks(t *testing.T) {
 	s.Others = efficacy.Others(s, 0)
 	require.Empty(t, advice.Advise(s).Suggestions)
 }
+
+// What gets through is listed.
+func TestTheButtonThatShowsWhatGetsThrough(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "", 1: "List it: attacks", 4: "List the 4: attacks", 877: "List the 877: attacks"} {
+		s := call.Situation{Account: &config.Account{Name: "acme"}, Storm: &record.Storm{UnblockedCount: n, Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: n}}}
+		shown := ""
+		for _, b := range advice.ShowUnblocked(s) {
+			shown += b.Label + ": " + b.Line.Name
+		}
+		require.Equal(t, want, shown)
+	}
+}

@@ -7,21 +7,26 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Superseded reports whether a change made since has taken away what this one made. It goes by index: each card asks it of each change, and few delete anything.
-func Superseded(c record.Change, all []record.Change) bool {
-	for i := range all {
-		if all[i].State == record.StateUndone {
-			continue
-		}
+// Superseded reports whether a change made since has taken away what this one made.
+func Superseded(c record.Change, all []record.Change) bool { return supersededBy(c, all) != nil }
+
+// supersededBy is the first change that has taken away what this one made; nil: none has. It goes by index: each card
+// asks it of each change, and few delete anything.
+func supersededBy(c record.Change, all []record.Change) *record.Change {
+	for i := range slices.Backward(all) {
 		for j := range all[i].Steps {
 			s := &all[i].Steps[j]
-			if s.Done && (s.Kind == record.DeleteRule || s.Kind == record.DeleteEntry) &&
-				slices.ContainsFunc(c.Steps, func(made record.Step) bool { return deletedBy(c, all, *s, made) }) {
-				return true
+			takes := func(made record.Step) bool {
+				return made.Done && (made.Kind == record.CreateRule && s.Rule != nil && s.Rule.ID == CurrentRule(all, made.ID) ||
+					made.Kind == record.AddEntry && s.Entry != nil && Ours(*s.Entry, c, made))
+			}
+			deletes := s.Kind == record.DeleteRule || s.Kind == record.DeleteEntry
+			if deletes && s.Done && all[i].State != record.StateUndone && slices.ContainsFunc(c.Steps, takes) {
+				return &all[i]
 			}
 		}
 	}
-	return false
+	return nil
 }
 
 // InPlace are the changes that hold, or should have ended and have not. An extension or undo counts to the change that it is for.
@@ -32,18 +37,6 @@ func InPlace(all []record.Change, now time.Time) (held []record.Change) {
 		}
 	}
 	return held
-}
-
-func deletedBy(c record.Change, all []record.Change, s, made record.Step) bool {
-	switch {
-	case !made.Done:
-		return false
-	case s.Kind == record.DeleteRule && made.Kind == record.CreateRule:
-		return s.Rule.ID == CurrentRule(all, made.ID)
-	case s.Kind == record.DeleteEntry && made.Kind == record.AddEntry:
-		return Ours(*s.Entry, c, made)
-	}
-	return false
 }
 
 // CurrentRule is the number that a rule has by now: when an undo creates it again, it gets a new one.

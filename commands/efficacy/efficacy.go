@@ -15,6 +15,7 @@ package efficacy
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -67,28 +68,24 @@ func (j judge) scaled(d time.Duration) time.Duration {
 // observe takes what a snapshot shows in. The change was accepted before.
 func (j judge) observe(e record.Efficacy, c record.Change, seen []delta) record.Efficacy {
 	d, subjects, parts := delaysOf(c), subjectsOf(c), map[string]record.Traffic{}
-	for key, t := range e.Parts {
-		parts[key] = t
-	}
+	maps.Copy(parts, e.Parts)
 	for _, g := range seen {
 		for _, s := range subjects {
 			came, as := s.of(g)
 			if came.n == 0 {
 				continue
 			}
-			t := parts[s.key]
-			if c.Expired(came.since) {
-				if as == apiclient.StatusNotBlocked {
-					t.After = addTally(t.After, came)
+			switch t := parts[s.key]; {
+			case !c.Expired(came.since):
+				t = addTraffic(t, came, as, c.At.Truncate(time.Second), j.countsFrom(t.Stopped.First, c.At, d))
+				if g.turned && as == apiclient.StatusPartly && s.rule != nil {
+					t.Stopped = addTally(t.Stopped, growth{1, came.since, came.last})
 				}
-				parts[s.key] = t
-				continue
-			}
-			t = addTraffic(t, came, as, c.At.Truncate(time.Second), j.countsFrom(t.Stopped.First, c.At, d))
-			if g.turned && as == apiclient.StatusPartly && s.rule != nil {
-				t.Stopped = addTally(t.Stopped, growth{1, came.since, came.last})
-			}
-			if t != (record.Traffic{}) {
+				if t != (record.Traffic{}) {
+					parts[s.key] = t
+				}
+			case as == apiclient.StatusNotBlocked:
+				t.After = addTally(t.After, came)
 				parts[s.key] = t
 			}
 		}

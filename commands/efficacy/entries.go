@@ -12,56 +12,41 @@ import (
 )
 
 // LongEnough finds an entry that holds already for at least as long and everywhere where it is wanted.
-func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRule, bool) {
-	longest, ok := longestFor(lists, want)
-	return longest, ok && LastsAsLong(longest, want)
-}
-
-// longestFor is the entry that lasts longest of those that do at least as much as another. One whose end the service
-// does not say lasts longest: an entry must never be shortened.
-func longestFor(lists []apiclient.IPRule, want apiclient.IPRule) (longest apiclient.IPRule, ok bool) {
+// The longest counts of those that do at least as much. One whose end the service does not say lasts longest: an entry
+// must never be shortened.
+func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (longest apiclient.IPRule, ok bool) {
 	for _, e := range lists {
-		longer := e.Expires.IsZero() || !longest.Expires.IsZero() && e.Expires.After(longest.Expires)
-		if ServesFor(e, want) && (!ok || longer) {
+		longer := !ok || e.Expires.IsZero() || !LastsAsLong(longest, e)
+		if longer && e.List == want.List && Covers(e, want) && call.HoldsFor(e.Apps, want.Apps) {
 			longest, ok = e, true
 		}
 	}
-	return longest, ok
-}
-
-// ServesFor reports whether an entry does at least as much as another, however long.
-func ServesFor(e, want apiclient.IPRule) bool {
-	return e.List == want.List && Covers(e, want) && call.HoldsFor(e.Apps, want.Apps)
-}
-
-// perSource is an entry as one for each of its sources: several entries may stand for them.
-func perSource(e apiclient.IPRule) []apiclient.IPRule {
-	if e.Kind == apiclient.KindRange {
-		return []apiclient.IPRule{e}
-	}
-	var all []apiclient.IPRule
-	for _, value := range e.Values {
-		one := e
-		one.Values = []string{value}
-		all = append(all, one)
-	}
-	return all
+	return longest, ok && LastsAsLong(longest, want)
 }
 
 // Covers reports whether an entry's sources include all of the other's.
 func Covers(e, want apiclient.IPRule) bool {
-	targets := grammar.TargetsOf(e)
-	return !slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
-		return !slices.ContainsFunc(targets, func(have grammar.Target) bool { return have.Covers(t) })
-	})
+	return !slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool { return !covers(e, t) })
+}
+
+// covers reports whether an entry's sources include all of a target.
+func covers(e apiclient.IPRule, t grammar.Target) bool {
+	return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) })
 }
 
 // Overlaps reports whether two entries have a source in common.
 func Overlaps(e, want apiclient.IPRule) bool {
-	targets := grammar.TargetsOf(e)
-	return slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
-		return slices.ContainsFunc(targets, func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
-	})
+	return slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool { return overlaps(e, t) })
+}
+
+// overlaps reports whether an entry and a target have a source in common.
+func overlaps(e apiclient.IPRule, t grammar.Target) bool {
+	return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
+}
+
+// names reports whether an entry is for one of the sources.
+func names(e apiclient.IPRule, sources ...apiclient.Source) bool {
+	return slices.ContainsFunc(grammar.TargetsOf(e), func(t grammar.Target) bool { return slices.ContainsFunc(sources, t.Holds) })
 }
 
 // EntryDone reports whether a step on the lists took effect, and notes the id of the entry that it made.

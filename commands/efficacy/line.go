@@ -87,16 +87,13 @@ func withEarlierEnd(s call.Situation, c record.Change, line text.Text) text.Text
 	if end.IsZero() {
 		return line
 	}
-	short := text.Newf("*shortened* at the service: it ends %v", end)
-	if len(line) == 0 {
-		return short
-	}
-	return text.New(short, "; ", line)
+	return text.Join(text.Lines{text.Newf("*shortened* at the service: it ends %v", end), line}, "; ")
 }
 
 // heads are the findings in words, of one source or rule.
 var heads = map[record.Finding]string{
-	record.Working: "working", record.PartlyWorking: "partly working", record.NotWorking: "NOT WORKING", record.EfficacyUnknown: "unknown whether it works", record.SourceReturned: "its source came back",
+	record.Working: "working", record.PartlyWorking: "partly working", record.NotWorking: "NOT WORKING",
+	record.EfficacyUnknown: "unknown whether it works", record.SourceReturned: "its source came back",
 }
 
 // finding is the finding in words, as far as it is sure.
@@ -158,17 +155,16 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 		return nil
 	}
 	var leaks, back, stillTried []string
-	stopped, hits, last := 0, int64(0), time.Time{}
+	var stopped, hits int64
+	var last time.Time
 	for _, key := range keys {
-		t := e.Parts[key]
-		through := lastThrough(t)
-		switch {
+		switch t := e.Parts[key]; {
 		case t.After.N > 0:
 			back = append(back, key)
 		case e.Finding == record.SourceReturned && t.TriedUntil(c.Until, ongoing):
 			stillTried = append(stillTried, key)
-		case t.Through.N+t.Mixed.N > 0 && through.After(t.Stopped.Last):
-			leaks, last = append(leaks, key), record.Later(last, through)
+		case t.Through.N+t.Mixed.N > 0 && lastThrough(t).After(t.Stopped.Last):
+			leaks, last = append(leaks, key), record.Later(last, lastThrough(t))
 		case t.Stopped.N > 0:
 			stopped, hits = stopped+1, hits+t.Stopped.N
 		}
@@ -183,7 +179,7 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 	if stopped > 0 {
 		line.Addf(" (at least %v)", text.Count(hits, "hit"))
 	}
-	if rest := len(keys) - stopped - len(leaks); rest > 0 {
+	if rest := len(keys) - int(stopped) - len(leaks); rest > 0 {
 		line.Addf(", %v not seen since %v", rest, record.Later(c.At, e.From))
 	}
 	if len(leaks) > 0 {
@@ -202,10 +198,8 @@ func Line(s call.Situation, c record.Change) text.Text {
 	switch ended := c.State == record.StateDone && !c.InForce(s.Now); {
 	case c.Overdue(s.Now):
 		return text.Newf("*should have ended*, and is tried each minute")
-	case ended && len(line) > 0:
-		return text.Newf("*ended*, %v", line)
 	case ended:
-		return text.Lead("ended")
+		return text.Join(text.Lines{text.Lead("ended"), line}, ", ")
 	}
 	return withEarlierEnd(s, c, line)
 }
@@ -213,8 +207,12 @@ func Line(s call.Situation, c record.Change) text.Text {
 func seen(s call.Situation, c record.Change) text.Text {
 	e := s.Efficacy[c.ID]
 	line := observed(e, c, s.Account.OngoingFor)
-	var why []text.Text
-	if e.Finding == record.EfficacyUnknown || e.Finding == record.PartlyWorking {
+	failed, unknown := e.Finding == record.NotWorking, e.Finding == record.EfficacyUnknown
+	var why text.Lines
+	switch {
+	case failed:
+		why = likelyReasons(s, c)
+	case unknown, e.Finding == record.PartlyWorking:
 		why = hindrances(s, c)
 	}
 	switch {
@@ -222,31 +220,34 @@ func seen(s call.Situation, c record.Change) text.Text {
 		return nil
 	case replaced(s, c):
 		return text.Newf("*replaced* by a later change")
-	case e.Finding == record.NotWorking:
-		return text.New(line, ". Likely: ", text.Join(likelyReasons(s, c), "; "))
-	case Gone(s, c):
+	case !failed && Gone(s, c):
 		return text.Newf("*no longer in force*: it was removed or changed at the service")
 	case unwatched(s, c):
 		return text.Newf("*%v*: it was due %v, and it was not observed since",
 			heads[record.EfficacyUnknown], c.At.Add(delaysOf(c).works))
-	case e.Finding == record.EfficacyUnknown && aimedElsewhere(s, c):
-		return text.Newf("*%v*: %v, and nothing was seen there", finding(e), notHere(s, c))
+	case unknown && aimedElsewhere(s, c):
+		place := text.New("the entry is for other applications only than ", s.Account.AppName(s.Attack.App))
+		if c.CreatesRules() {
+			place = text.New("the rule is for another place or part of the request than this attack's")
+		}
+		return text.Newf("*%v*: %v, and nothing was seen there", finding(e), place)
 	case len(why) > 0:
 		return text.New(line, ". Likely: ", text.Join(why, "; "))
-	case e.Finding == record.EfficacyUnknown && unlisted(s, c):
+	case unknown && unlisted(s, c):
 		return text.New(line, "; the service lists only the top sources, and it is not among them")
 	}
 	return line
 }
 
 // FailureLines say that a change does nothing though it should, and why that may be, or that what it denied came back.
-func FailureLines(s call.Situation, c record.Change) []text.Text {
-	lines := []text.Text{text.Lead(c.Does, ": ", observed(s.Efficacy[c.ID], c, s.Account.OngoingFor))}
-	if s.Efficacy[c.ID].Finding == record.NotWorking {
-		lines = append(lines, text.New("Likely: ", text.Join(likelyReasons(s, c), "; ")))
-	}
+func FailureLines(s call.Situation, c record.Change) text.Lines {
+	e := s.Efficacy[c.ID]
+	lines := text.Lines{text.Lead(c.Does, ": ", observed(e, c, s.Account.OngoingFor))}
 	if c.AttackID != "" {
 		lines[0].Addf(" `%v`", c.AttackID)
+	}
+	if e.Finding == record.NotWorking {
+		lines.Add("Likely: ", text.Join(likelyReasons(s, c), "; "))
 	}
 	return lines
 }

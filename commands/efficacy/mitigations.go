@@ -69,9 +69,10 @@ func own(s call.Situation, c record.Change) record.Mitigation {
 		m.Rule = m.Rule || sub.rule != nil && sub.against(s.Attack)
 	}
 	for _, source := range s.Attack.Sources {
-		if slices.ContainsFunc(subjects, func(sub subject) bool {
+		denies := func(sub subject) bool {
 			return sub.target != nil && sub.target.Holds(source) && call.HoldsFor(sub.apps, appsOf(s.Attack))
-		}) {
+		}
+		if slices.ContainsFunc(subjects, denies) {
 			m.Sources = append(m.Sources, source.IP)
 		}
 	}
@@ -80,10 +81,8 @@ func own(s call.Situation, c record.Change) record.Mitigation {
 
 // against reports whether a rule is a patch, or blocking mode, for the attack's place.
 func (s subject) against(a apiclient.Attack) bool {
-	if s.rule.Type == apiclient.RuleMode {
-		return s.rule.Mode == apiclient.ModeBlock && s.place(a)
-	}
-	return s.rule.Type == apiclient.RulePatch && s.place(a) && s.patches(a)
+	blocks := s.rule.Type == apiclient.RuleMode && s.rule.Mode == apiclient.ModeBlock
+	return (blocks || s.rule.Type == apiclient.RulePatch && s.patches(a)) && s.place(a)
 }
 
 // Others judges what no change is judged by: the entries and rules against an attack that others made, and entries of
@@ -101,15 +100,14 @@ func Others(s call.Situation, speed float64) (all []record.Mitigation) {
 			}
 		}
 		if len(m.Sources) > 0 {
-			all = append(all, by.judged(s, m, stopped(s, m.Sources, m.Since), entryDelays))
+			all = append(all, by.judged(s, m))
 		}
 	}
 	for _, e := range s.Entries {
 		byUs := func(c record.Change, step record.Step) bool { return step.Kind == record.AddEntry && Ours(e, c, step) }
 		if sources := denied(s, e, e.Created); len(sources) > 0 && !made(known, byUs) {
-			m := record.Mitigation{Does: "Deny " + words.Sources(e), By: text.Field(e.Author), ID: e.ID, Sources: sources,
-				Since: e.Created, Until: e.Expires}
-			all = append(all, by.judged(s, m, stopped(s, sources, m.Since), entryDelays))
+			all = append(all, by.judged(s, record.Mitigation{Does: "Deny " + words.Sources(e), By: text.Field(e.Author),
+				ID: e.ID, Sources: sources, Since: e.Created, Until: e.Expires}))
 		}
 	}
 	for _, r := range s.Rules {
@@ -121,18 +119,32 @@ func Others(s call.Situation, speed float64) (all []record.Mitigation) {
 		if usual || overridden(s, r) || !sub.against(s.Attack) || made(known, byUs) {
 			continue
 		}
-		m, t := record.Mitigation{Does: ruleDoes(s, r), ID: r.ID, Rule: true, Since: r.Updated}, record.Tally{}
+		var patched record.Tally
 		if r.Type == apiclient.RulePatch {
-			t = since(s.Stopped.Patched, m.Since)
+			patched = s.Stopped.Patched
 		}
-		all = append(all, by.judged(s, m, t, ruleDelays))
+		all = append(all, by.judged(s, record.Mitigation{Does: ruleDoes(s, r), ID: r.ID, Rule: true, Since: r.Updated}, patched))
 	}
 	return all
 }
 
-// judged is a mitigation with what it does, by what was seen stopped and the attack's last hit, if that came later. Of
-// a source it isn't known when its last hit got through: of an entry that counts only if it denies all sources.
-func (j judge) judged(s call.Situation, m record.Mitigation, stopped record.Tally, d delays) record.Mitigation {
+// judged is a mitigation with what it does, by the tries of its sources, or of a rule, that were seen stopped since it
+// was made, and the attack's last hit, if that came later. Of a source it isn't known when its last hit got through: of
+// an entry that counts only if it denies all sources.
+func (j judge) judged(s call.Situation, m record.Mitigation, seen ...record.Tally) record.Mitigation {
+	for _, source := range m.Sources {
+		seen = append(seen, s.Stopped.Sources[source])
+	}
+	var stopped record.Tally
+	for _, t := range seen {
+		if t = since(t, m.Since); t.N > 0 {
+			stopped = record.Tally{N: stopped.N + t.N, First: record.Earlier(stopped.First, t.First), Last: record.Later(stopped.Last, t.Last)}
+		}
+	}
+	d := entryDelays
+	if m.Rule {
+		d = ruleDelays
+	}
 	t, last := record.Traffic{Stopped: stopped}, s.Attack.Last
 	if last.After(stopped.Last) && (m.Rule || AllListed(s.Attack) && len(m.Sources) == len(s.Attack.Sources)) {
 		came := growth{1, last, last}
@@ -150,32 +162,19 @@ func (j judge) judged(s call.Situation, m record.Mitigation, stopped record.Tall
 // denied are the attack's sources that an entry of the denylist denies. The service doesn't list which are of a proxy
 // or data center: of these, those that were seen stopped since it was made and that no other entry names.
 func denied(s call.Situation, e apiclient.IPRule, from time.Time) (all []netip.Addr) {
-	if e.List != apiclient.ListDeny || !e.Lasts(s.Now) || !call.HoldsFor(e.Apps, appsOf(s.Attack)) {
+	listed := e.Kind == apiclient.KindRange || e.Kind == apiclient.KindCountry
+	if e.List != apiclient.ListDeny || !e.Lasts(s.Now) || !call.HoldsFor(e.Apps, appsOf(s.Attack)) ||
+		listed && !names(e, s.Attack.Sources...) {
 		return nil
 	}
-	targets := grammar.TargetsOf(e)
 	for _, source := range s.Attack.Sources {
-		holds := func(t grammar.Target) bool { return t.Holds(source) }
-		named := func(other apiclient.IPRule) bool {
-			return other.List == apiclient.ListDeny && slices.ContainsFunc(grammar.TargetsOf(other), holds)
-		}
-		unnamed := e.Kind != apiclient.KindRange && e.Kind != apiclient.KindCountry &&
-			since(s.Stopped.Sources[source.IP], from).N > 0 && !slices.ContainsFunc(s.Entries, named)
-		if unnamed || slices.ContainsFunc(targets, holds) {
+		named := func(other apiclient.IPRule) bool { return other.List == apiclient.ListDeny && names(other, source) }
+		unnamed := !listed && since(s.Stopped.Sources[source.IP], from).N > 0 && !slices.ContainsFunc(s.Entries, named)
+		if unnamed || names(e, source) {
 			all = append(all, source.IP)
 		}
 	}
 	return all
-}
-
-// stopped counts the tries of these sources that were stopped since a time.
-func stopped(s call.Situation, sources []netip.Addr, from time.Time) (t record.Tally) {
-	for _, source := range sources {
-		if one := since(s.Stopped.Sources[source], from); one.N > 0 {
-			t = record.Tally{N: t.N + one.N, First: record.Earlier(t.First, one.First), Last: record.Later(t.Last, one.Last)}
-		}
-	}
-	return t
 }
 
 // since is the part of a tally that came after a time. If it began before, only its last try surely came later.
@@ -274,12 +273,11 @@ func ruleDoes(s call.Situation, r apiclient.Rule) string {
 	if scope.App.Known {
 		app = s.Account.AppName(scope.App) + " only"
 	}
-	of, whole := words.ModeOf(r)
-	switch {
-	case whole && of == apiclient.AllApps:
-		return does + ", " + words.ModeApp(s.Account, of)
-	case whole:
-		return does + ", " + app
+	switch of, whole := words.ModeOf(r); {
+	case !whole:
+		does += " " + words.Requests(scope)
+	case of == apiclient.AllApps:
+		app = words.ModeApp(s.Account, of)
 	}
-	return does + " " + words.Requests(scope) + ", " + app
+	return does + ", " + app
 }

@@ -56,11 +56,11 @@ func modeWindow(ch record.Change, changes []record.Change, now time.Time) (m Mod
 	}
 	app, err := call.ModeApp(ch.Line.Words[0])
 	m = ModeWindow{App: app, Mode: ch.Line.Words[1], From: ch.At, Until: ch.Until, Change: ch.ID}
-	switch {
+	switch by := supersededBy(ch, changes); {
 	case ch.State == record.StateUndone:
 		m.Until = ch.EndedAt
-	case Superseded(ch, changes):
-		m.Until = supersededAt(ch, changes)
+	case by != nil:
+		m.Until = by.At
 	case ch.Overdue(now):
 		m.Until = time.Time{} // it could not be returned
 	}
@@ -68,16 +68,6 @@ func modeWindow(ch record.Change, changes []record.Change, now time.Time) (m Mod
 }
 
 func (m ModeWindow) goesOn(now time.Time) bool { return m.Until.IsZero() || m.Until.After(now) }
-
-// supersededAt is when a change took away what this one made.
-func supersededAt(ch record.Change, changes []record.Change) time.Time {
-	for _, later := range slices.Backward(changes) {
-		if Superseded(ch, []record.Change{later}) {
-			return later.At
-		}
-	}
-	return ch.Until
-}
 
 // Text says from when to when no incident could be registered, and why.
 func (m ModeWindow) Text(a *config.Account, now time.Time) text.Text {

@@ -44,9 +44,8 @@ func doneSince(changes []record.Change, from time.Time) (steps []record.Step) {
 			}
 		}
 	}
-	order := []record.StepKind{record.AddEntry, record.CreateRule, record.DeleteEntry, record.DeleteRule}
 	slices.SortStableFunc(steps, func(a, b record.Step) int {
-		later := cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), a.SentAt.Compare(b.SentAt))
+		later := cmp.Or(cmp.Compare(a.Kind, b.Kind), a.SentAt.Compare(b.SentAt)) // add and create sort before delete
 		if later == 0 && a.Kind == record.AddEntry {
 			return a.Entry.Expires.Compare(b.Entry.Expires) // an entry is overwritten only to last longer
 		}

@@ -14,9 +14,9 @@ import (
 
 // likelyReasons are the reasons for which a change may have no effect that fit what is known, the likeliest first.
 // Where the lists and rules are not at hand, they are those that were written down.
-func likelyReasons(s call.Situation, c record.Change) []text.Text {
+func likelyReasons(s call.Situation, c record.Change) text.Lines {
 	if why := s.Efficacy[c.ID].Why; s.ListsReadAt.IsZero() && len(why) > 0 {
-		return []text.Text{why}
+		return text.Lines{why}
 	}
 	all := hindrances(s, c)
 	for _, sub := range subjectsOf(c) {
@@ -24,30 +24,39 @@ func likelyReasons(s call.Situation, c record.Change) []text.Text {
 			continue
 		}
 		if at, _, shared := words.BusiestShared(s.Context, *sub.target); shared {
-			all = append(all, text.Newf("`%v` looks as a CDN or balancer that many come through", at.String()))
+			all.Addf("`%v` looks as a CDN or balancer that many come through", at.String())
 		}
 	}
 	if Gone(s, c) {
-		all = append(all, text.New("it is no longer listed at the service: it was removed or changed"))
+		all.Add("it is no longer listed at the service: it was removed or changed")
 	}
 	if len(all) == 0 {
-		all = append(all, text.New("a node's own setting overrides it, or nodes see the traffic out of band and can't block"))
+		all.Add("a node's own setting overrides it, or nodes see the traffic out of band and can't block")
 	}
 	return all[:min(3, len(all))]
 }
 
 // hindrances are the reasons that the lists, the rules and the configuration give.
-func hindrances(s call.Situation, c record.Change) []text.Text {
+func hindrances(s call.Situation, c record.Change) text.Lines {
 	all := powerless(s)
 	for _, sub := range subjectsOf(c) {
-		if sub.target != nil {
-			all = append(all, overruled(s, sub)...)
+		for _, e := range s.Entries {
+			if sub.target != nil && e.List == apiclient.ListAllow && overlaps(e, *sub.target) && call.Overlap(e.Apps, sub.apps) {
+				all = append(all, wins(words.Sources(e), e))
+			}
 		}
 	}
-	if c.CreatesRules() {
-		all = append(all, allowed(s)...)
+	for _, source := range s.Attack.Sources {
+		if e := Listed(s, apiclient.ListAllow, source); e != nil && c.CreatesRules() {
+			all = append(all, wins(source.IP.String(), *e))
+		}
 	}
 	return all
+}
+
+// wins says why an entry or rule may not be heeded for a source: the allowlist wins.
+func wins(source string, e apiclient.IPRule) text.Text {
+	return text.Newf("`%v` is on the allowlist%v, which wins", source, words.Until(e.Expires))
 }
 
 // Gone reports whether what a change made was removed, as far as is known. Where the lists and rules are not at hand,
@@ -89,38 +98,15 @@ func aimedElsewhere(s call.Situation, c record.Change) bool {
 	return !record.IsStorm(s.Attack.ID) && len(all) > 0 && !slices.ContainsFunc(all, func(sub subject) bool { return !sub.elsewhere(s.Attack) })
 }
 
-// notHere says what the change is for instead.
-func notHere(s call.Situation, c record.Change) text.Text {
-	if c.CreatesRules() {
-		return text.New("the rule is for another place or part of the request than this attack's")
-	}
-	return text.New("the entry is for other applications only than ", s.Account.AppName(s.Attack.App))
-}
-
 // powerless says that nothing can be blocked on the attack's application.
-func powerless(s call.Situation) (all []text.Text) {
+func powerless(s call.Situation) (all text.Lines) {
 	app, name := int(s.Attack.App.N), s.Account.AppName(s.Attack.App)
 	switch {
 	case !s.Attack.App.Known:
 	case s.Account.Applications[app].CannotBlock():
-		all = append(all, text.Newf("%v can't block (`can_block: false` in the configuration)", name))
+		all.Addf("%v can't block (`can_block: false` in the configuration)", name)
 	case !s.ListsReadAt.IsZero() && words.ModeByRules(s.Rules, app) == apiclient.ModeOff:
-		all = append(all, text.Newf("the mode of %v is off: nothing is blocked there", name))
-	}
-	return all
-}
-
-// overruled says why an entry may not be heeded: the allowlist wins.
-func overruled(s call.Situation, sub subject) (all []text.Text) {
-	want := apiclient.IPRule{Kind: sub.target.Kind, Subnet: sub.target.Prefix, Apps: sub.apps}
-	if sub.target.Kind != apiclient.KindRange {
-		want.Values = []string{sub.target.Value}
-	}
-	for _, e := range s.Entries {
-		if e.List == apiclient.ListAllow && Overlaps(e, want) && call.Overlap(e.Apps, sub.apps) {
-			all = append(all, text.Newf("`%v` is on the allowlist%v, which wins",
-				words.Sources(e), words.Until(e.Expires)))
-		}
+		all.Addf("the mode of %v is off: nothing is blocked there", name)
 	}
 	return all
 }
@@ -142,40 +128,26 @@ func Listed(s call.Situation, list string, source apiclient.Source) *apiclient.I
 
 // Holds reports whether an entry is for a source on the attack's application.
 func Holds(s call.Situation, e apiclient.IPRule, source apiclient.Source) bool {
-	return call.HoldsFor(e.Apps, appsOf(s.Attack)) &&
-		slices.ContainsFunc(grammar.TargetsOf(e), func(t grammar.Target) bool { return t.Holds(source) })
-}
-
-// allowed names the attack's sources that pass every rule.
-func allowed(s call.Situation) (all []text.Text) {
-	for _, source := range s.Attack.Sources {
-		if e := Listed(s, apiclient.ListAllow, source); e != nil {
-			all = append(all, text.Newf("`%v` is on the allowlist%v, which wins",
-				source.IP.String(), words.Until(e.Expires)))
-		}
-	}
-	return all
+	return call.HoldsFor(e.Apps, appsOf(s.Attack)) && names(e, source)
 }
 
 // stands reports whether what a step made is still listed, or something that does at least as much, however long.
 func stands(s call.Situation, step record.Step) bool {
+	entry, rule := step.Entry, step.Rule
 	switch {
-	case step.Kind == record.AddEntry:
-		return !slices.ContainsFunc(perSource(*step.Entry), func(want apiclient.IPRule) bool {
-			return !slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool { return ServesFor(e, want) })
+	case step.Kind == record.AddEntry: // several entries may stand for its sources
+		return !slices.ContainsFunc(grammar.TargetsOf(*entry), func(t grammar.Target) bool {
+			return !slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool {
+				return e.List == entry.List && call.HoldsFor(e.Apps, entry.Apps) && covers(e, t)
+			})
 		})
-	case step.Kind == record.CreateRule && step.Rule.Type == apiclient.RuleMode:
-		return modeStands(s, *step.Rule)
-	case step.Kind == record.CreateRule:
-		return slices.ContainsFunc(s.Rules, func(r apiclient.Rule) bool {
-			return r.ID == step.ID || apiclient.SameRule(r, *step.Rule) || apiclient.CoversPatch(r, *step.Rule)
-		})
+	case step.Kind != record.CreateRule:
+		return true
+	case rule.Type == apiclient.RuleMode: // whichever rule sets it
+		app, ok := words.ModeOf(*rule)
+		return !ok || rule.Mode == apiclient.ModeDefault || words.ModeByRules(s.Rules, app) == rule.Mode
 	}
-	return true
-}
-
-// modeStands reports whether an application, or the account, still has the mode that a rule set.
-func modeStands(s call.Situation, rule apiclient.Rule) bool {
-	app, ok := words.ModeOf(rule)
-	return !ok || rule.Mode == apiclient.ModeDefault || words.ModeByRules(s.Rules, app) == rule.Mode
+	return slices.ContainsFunc(s.Rules, func(r apiclient.Rule) bool {
+		return r.ID == step.ID || apiclient.SameRule(r, *rule) || apiclient.CoversPatch(r, *rule)
+	})
 }

@@ -20,11 +20,11 @@ const maxRemarks = 20
 
 // addRemark keeps a line about the change, if it differs from the last one.
 func addRemark(e *record.Efficacy, at time.Time, line text.Text) {
-	if n := len(e.Said); n > 0 && text.Text(e.Said[n-1].Text).String() == line.String() {
+	n := len(e.Said)
+	if n > 0 && text.Text(e.Said[n-1].Text).String() == line.String() {
 		return
 	}
-	e.Said = append(slices.Clip(e.Said), record.Remark{At: at, Text: line})
-	e.Said = e.Said[max(0, len(e.Said)-maxRemarks):]
+	e.Said = append(slices.Clip(e.Said), record.Remark{At: at, Text: line})[max(0, n+1-maxRemarks):]
 }
 
 // subject is what a change is judged by: all that one of its entries or its rule is to stop.
@@ -65,21 +65,16 @@ func (s subject) of(g delta) (came growth, as apiclient.Status) {
 	if s.target != nil {
 		return s.ofSources(g)
 	}
-	a := *g.record
+	a, patch := *g.record, s.rule.Type == apiclient.RulePatch // else a mode
 	stopped := a.Type == apiclient.TypeVirtualPatch
 	switch {
-	case !s.place(a) || a.Type == apiclient.TypeBlockedSource || a.FalsePositive() && !stopped:
-		return growth{}, ""
-	case s.rule.Type == apiclient.RuleMode && !stopped && !apiclient.Patchable(a.Type):
-		return growth{}, "" // to a mode its requests look clean
-	case s.rule.Type == apiclient.RuleMode && stopped:
-		return growth{}, ""
-	case s.rule.Type == apiclient.RulePatch && !s.patches(a):
+	case !s.place(a), a.Type == apiclient.TypeBlockedSource, a.FalsePositive() && !stopped, patch && !s.patches(a),
+		!patch && (stopped || !apiclient.Patchable(a.Type)): // to a mode its requests look clean
 		return growth{}, ""
 	case stopped:
 		return g.hits, apiclient.StatusBlocked
-	case s.rule.Type == apiclient.RulePatch && a.Status() == apiclient.StatusBlocked:
-		return g.hits, apiclient.StatusPartly // by the mode, or by whatever blocked it before: what a patch stops has records of its own
+	case patch && a.Status() == apiclient.StatusBlocked: // by the mode, or by whatever blocked it before
+		return g.hits, apiclient.StatusPartly // what a patch stops has records of its own
 	}
 	return g.hits, a.Status()
 }
@@ -88,15 +83,13 @@ func (s subject) of(g delta) (came growth, as apiclient.Status) {
 // stopped them: what an entry stops leaves the record.
 func (s subject) ofSources(g delta) (came growth, as apiclient.Status) {
 	a := *g.record
-	if !call.Everywhere(s.apps) && (!a.App.Known || !call.Overlap(s.apps, []int{int(a.App.N)})) || a.Type == apiclient.TypeVirtualPatch {
+	if !call.HoldsFor(s.apps, appsOf(a)) || a.Type == apiclient.TypeVirtualPatch {
 		return growth{}, ""
 	}
 	for _, source := range a.Sources {
-		more, ok := g.sources[source.IP]
-		if !ok || !s.target.Holds(source) {
-			continue
+		if more, ok := g.sources[source.IP]; ok && s.target.Holds(source) {
+			came = growth{came.n + more.n, more.since, more.last}
 		}
-		came = growth{came.n + more.n, more.since, more.last}
 	}
 	switch {
 	case a.Type == apiclient.TypeBlockedSource:
@@ -111,12 +104,11 @@ func (s subject) ofSources(g delta) (came growth, as apiclient.Status) {
 // known.
 func (s subject) elsewhere(a apiclient.Attack) bool {
 	if s.target != nil {
-		return a.App.Known && !call.HoldsFor(s.apps, []int{int(a.App.N)})
+		return a.App.Known && !call.HoldsFor(s.apps, appsOf(a))
 	}
-	part, known := apiclient.ParameterPoint(a.Parameter)
-	otherPart := s.rule.Type == apiclient.RulePatch && s.rule.AttackType != words.AnyAttack && known &&
-		part.String() != s.rule.Point.String()
-	return otherPart || s.otherAttack(a) || apiclient.ConditionsMet(s.rule.Conditions, a) == apiclient.MetNo
+	otherPlace := s.otherAttack(a) || apiclient.ConditionsMet(s.rule.Conditions, a) == apiclient.MetNo
+	a.Type = apiclient.TypeVirtualPatch // of which the part alone counts
+	return otherPlace || s.rule.Type == apiclient.RulePatch && !s.patches(a)
 }
 
 // place reports whether all of a record is in the place that the rule is for, and of the attack that a mode was
@@ -134,14 +126,15 @@ func (s subject) otherAttack(a apiclient.Attack) bool {
 // patches reports whether a record of the rule's place is of the type and in the part that it patches, as far as the
 // record holds them.
 func (s subject) patches(a apiclient.Attack) bool {
-	if s.rule.AttackType == words.AnyAttack {
-		return true
-	}
 	part, known := apiclient.ParameterPoint(a.Parameter)
-	if a.Type == apiclient.TypeVirtualPatch {
-		return !known || part.String() == s.rule.Point.String()
+	same := part.String() == s.rule.Point.String()
+	switch {
+	case s.rule.AttackType == words.AnyAttack:
+		return true
+	case a.Type == apiclient.TypeVirtualPatch:
+		return !known || same
 	}
-	return a.Type == s.rule.AttackType && known && part.String() == s.rule.Point.String()
+	return known && same && a.Type == s.rule.AttackType
 }
 
 // addTraffic takes in what came. Through and mixed hits are counted from a time on; when the last came matters before,

@@ -11,7 +11,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -28,7 +27,7 @@ const (
 // changed.
 const rereadAfter = time.Minute
 
-// Store has what is judged.
+// Store has what is judged. An interface because the poller's tests judge without a store.
 type Store interface {
 	// Changes are the account's changes, the newest first.
 	Changes(ctx context.Context, account string) ([]record.Change, error)
@@ -70,62 +69,62 @@ func (w *Watch) Refresh() { w.stale.Store(true) }
 // poll as one that knows nothing of before. A poll in which nothing came costs no reading and no writing, unless time
 // alone changes a finding. After an error the next poll is to hold this one's changes, too.
 func (w *Watch) Judge(ctx context.Context, g record.Poll) (found record.Judged, err error) {
-	done := false
-	defer func() { w.known = done }() // also where it panics
 	if g.Since.IsZero() {
 		w.known, w.entries, w.listed = false, nil, time.Time{} // another replica may have watched meanwhile
 	}
-	if err := w.load(ctx, g.At); err != nil {
+	known := w.known
+	w.known = false // until all of it is judged: an error, or a panic, may leave half of it
+	if err := w.load(ctx, g.At, known); err != nil {
 		return found, err
 	}
 	w.observe(g)
-	all, s := w.worthSaving(g)
 	edited := w.edited(g)
-	others := w.others(s, g, edited)
-	more := func(a *record.AttackState) bool { return len(others[a.Attack.ID]) > len(a.Others) }
-	if slices.ContainsFunc(g.Attacks, more) || slices.ContainsFunc(all, func(j record.Judgement) bool { return j.Notify }) {
+	found, s := w.find(g, edited)
+	more := func(a *record.AttackState) bool { return len(found.Others[a.Attack.ID]) > len(a.Others) }
+	if slices.ContainsFunc(g.Attacks, more) || slices.ContainsFunc(found.Changes, func(j record.Judgement) bool { return j.Notify }) {
 		w.Refresh() // no one is called about what was undone just now, and what was just made is no one else's
-		if err := w.load(ctx, g.At); err != nil {
-			return found, err
+		if err := w.load(ctx, g.At, true); err != nil {
+			return record.Judged{}, err
 		}
-		all, s = w.worthSaving(g)
-		others = w.others(s, g, edited)
+		found, s = w.find(g, edited)
 	}
-	if err := w.explain(ctx, s, all); err != nil {
-		return found, err
+	if err := w.explain(ctx, s, found.Changes); err != nil {
+		return record.Judged{}, err
 	}
-	found = record.Judged{Changes: all, Others: others, Stale: edited}
-	for id := range others {
-		if !slices.Contains(found.Stale, id) {
-			found.Stale = append(found.Stale, id)
+	for _, j := range found.Changes {
+		if j.Notify {
+			found.Events = append(found.Events, failure(j, w.account.Channel))
 		}
-	}
-	w.entries, w.listed = g.Entries, g.ListsReadAt
-	for _, j := range all {
-		found.Events = append(found.Events, judgedEvents(j, w.account.Channel)...)
 		w.seen[j.Change.ID], w.saved[j.Change.ID] = j.Efficacy, j.Efficacy
 	}
-	done = true
+	w.entries, w.listed, w.known = g.Entries, g.ListsReadAt, true
 	return found, nil
 }
 
-// others are the mitigations of a poll's attacks that no change is judged by, of those where they turned.
-func (w *Watch) others(s call.Situation, g record.Poll, edited []string) map[string][]record.Mitigation {
-	turned := map[string][]record.Mitigation{}
-	if g.ListsReadAt.IsZero() {
-		return nil
+// find judges all that is watched, and what no change is judged by of the attacks where that may have turned; in what
+// situation.
+func (w *Watch) find(g record.Poll, edited []string) (found record.Judged, s call.Situation) {
+	found = record.Judged{Others: map[string][]record.Mitigation{}, Stale: edited}
+	if len(w.changes)+len(g.Attacks) == 0 {
+		return found, s // what follows costs as much as the lists are long
 	}
+	s = call.Situation{Account: w.account, AccountChanges: w.all, Efficacy: w.seen, ListsReadAt: g.ListsReadAt, Now: g.At}
+	s.Entries, s.Rules = Overlay(g.Entries, g.Rules, w.all, g.ListsReadAt)
+	found.Changes = w.worthSaving(s)
 	for _, a := range g.Attacks {
-		if a.Storm != nil || !g.Decided[a.Attack.ID] && !slices.Contains(edited, a.Attack.ID) {
+		id := a.Attack.ID
+		if g.ListsReadAt.IsZero() || a.Storm != nil || !g.Decided[id] && !slices.Contains(edited, id) {
 			continue
 		}
 		s := s.As(*a)
 		s.Attack = a.Attack
 		if now := Others(s, w.judge.speed); !reflect.DeepEqual(now, a.Others) {
-			turned[a.Attack.ID] = now
+			if found.Others[id] = now; !slices.Contains(found.Stale, id) {
+				found.Stale = append(slices.Clip(found.Stale), id)
+			}
 		}
 	}
-	return turned
+	return found, s
 }
 
 // edited are the attacks and storms whose sources an entry names that was edited since the last poll that was judged:
@@ -134,36 +133,35 @@ func (w *Watch) edited(g record.Poll) (ids []string) {
 	if g.ListsReadAt.Equal(w.listed) {
 		return nil
 	}
-	entries := differing(w.entries, g.Entries)
+	before := map[int64]apiclient.IPRule{}
+	for _, e := range w.entries {
+		before[e.ID] = e
+	}
+	var differing []apiclient.IPRule
+	for _, e := range g.Entries {
+		if was := before[e.ID]; !reflect.DeepEqual(was, e) {
+			differing = append(differing, was, e)
+		}
+		delete(before, e.ID)
+	}
+	differing = slices.AppendSeq(differing, maps.Values(before)) // those that are gone
 	for _, a := range g.Attacks {
-		names := func(t grammar.Target) bool { return slices.ContainsFunc(a.Attack.Sources, t.Holds) }
-		if !a.Quiet && slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return slices.ContainsFunc(grammar.TargetsOf(e), names) }) {
+		isNamed := func(e apiclient.IPRule) bool { return names(e, a.Attack.Sources...) }
+		if !a.Quiet && slices.ContainsFunc(differing, isNamed) {
 			ids = append(ids, a.Attack.ID)
 		}
 	}
 	return ids
 }
 
-// differing are the entries of either list that the other doesn't hold as they are.
-func differing(before, after []apiclient.IPRule) []apiclient.IPRule {
-	without := func(all, others []apiclient.IPRule) []apiclient.IPRule {
-		byID := make(map[int64]apiclient.IPRule, len(others))
-		for _, e := range others {
-			byID[e.ID] = e
-		}
-		return slices.DeleteFunc(slices.Clone(all), func(e apiclient.IPRule) bool { return reflect.DeepEqual(byID[e.ID], e) })
-	}
-	return append(without(before, after), without(after, before)...)
-}
-
 // load reads what is to be watched, if it isn't known or may be others by now.
-func (w *Watch) load(ctx context.Context, now time.Time) error {
+func (w *Watch) load(ctx context.Context, now time.Time, known bool) error {
 	stale := w.stale.Swap(false)
-	if w.known && !stale && (len(w.changes) == 0 || now.Sub(w.read) < rereadAfter) {
+	if known && !stale && (len(w.changes) == 0 || now.Sub(w.read) < rereadAfter) {
 		return nil
 	}
 	all, err := w.store.Changes(ctx, w.account.Name)
-	if err == nil && !w.known {
+	if err == nil && !known {
 		w.saved, err = w.store.Efficacy(ctx, w.account.Name)
 		w.seen = maps.Clone(w.saved)
 	}
@@ -171,7 +169,7 @@ func (w *Watch) load(ctx context.Context, now time.Time) error {
 		w.Refresh()
 		return err
 	}
-	w.known, w.read, w.all = true, now, all
+	w.read, w.all = now, all
 	w.changes = slices.DeleteFunc(slices.Clone(all), func(ch record.Change) bool {
 		return len(subjectsOf(ch)) == 0 || !watched(ch, all, now)
 	})
@@ -183,47 +181,32 @@ const atOnce = 500
 
 // observe takes what came into all that is watched.
 func (w *Watch) observe(g record.Poll) {
-	if len(g.Changes) == 0 && !g.Since.IsZero() {
-		return
-	}
 	for some := range slices.Chunk(g.Changes, atOnce) {
-		w.take(g, some)
+		seen := make([]delta, len(some))
+		for i, p := range some {
+			seen[i] = deltaOf(g, p, w.most)
+		}
+		for _, ch := range w.changes {
+			e, fresh := w.seen[ch.ID], seen
+			if g.Since.IsZero() { // of what came before only what is written down is known, and must not be counted twice
+				fresh = slices.DeleteFunc(slices.Clone(seen), func(s delta) bool { return !s.hits.since.After(e.At) })
+			}
+			w.seen[ch.ID] = w.judge.observe(e, ch, fresh)
+		}
 	}
 	w.most.prune(g.At)
-	if !g.Since.IsZero() {
-		return
-	}
 	for _, ch := range w.changes {
-		e := w.seen[ch.ID]
-		e.From = g.At
-		w.seen[ch.ID] = e
-	}
-}
-
-// take takes some of a snapshot's records into all that is watched.
-func (w *Watch) take(g record.Poll, some []record.AttackDelta) {
-	seen := make([]delta, len(some))
-	for i, p := range some {
-		seen[i] = deltaOf(g, p, w.most)
-	}
-	for _, ch := range w.changes {
-		e, fresh := w.seen[ch.ID], seen
-		if g.Since.IsZero() { // of what came before only what is written down is known, and must not be counted twice
-			fresh = slices.DeleteFunc(slices.Clone(seen), func(s delta) bool { return !s.hits.since.After(e.At) })
+		if e := w.seen[ch.ID]; g.Since.IsZero() {
+			e.From = g.At
+			w.seen[ch.ID] = e
 		}
-		w.seen[ch.ID] = w.judge.observe(e, ch, fresh)
 	}
 }
 
-// worthSaving judges all that is watched, and gives what people should see, and in what situation.
-func (w *Watch) worthSaving(g record.Poll) (all []record.Judgement, s call.Situation) {
-	if len(w.changes)+len(g.Attacks) == 0 {
-		return nil, s // what follows costs as much as the lists are long
-	}
-	now := g.At
-	s = w.situation(g)
+// worthSaving judges all that is watched, and gives what people should see.
+func (w *Watch) worthSaving(s call.Situation) (all []record.Judgement) {
 	for _, ch := range w.changes {
-		e, saved := w.seen[ch.ID], w.saved[ch.ID]
+		e, saved, now := w.seen[ch.ID], w.saved[ch.ID], s.Now
 		e.Finding, e.At = w.judge.finding(e, ch, now, w.account.OngoingFor), now
 		e.Off, e.Ends = Gone(s, ch), shortenedTo(s, ch)
 		if e.Finding != saved.Finding {
@@ -245,14 +228,7 @@ func (w *Watch) worthSaving(g record.Poll) (all []record.Judgement, s call.Situa
 		}
 		all = append(all, record.Judgement{Change: ch, Efficacy: e, Turned: turned, Notify: failed})
 	}
-	return all, s
-}
-
-// situation is what a snapshot holds beside what was observed of changes.
-func (w *Watch) situation(g record.Poll) call.Situation {
-	s := call.Situation{Account: w.account, AccountChanges: w.all, Efficacy: w.seen, ListsReadAt: g.ListsReadAt, Now: g.At}
-	s.Entries, s.Rules = Overlay(g.Entries, g.Rules, w.all, g.ListsReadAt)
-	return s
+	return all
 }
 
 // explain adds to what turned, or does not work, what cards say of it from now on and why.
@@ -281,12 +257,9 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []record.Judg
 
 func wantsWords(j record.Judgement) bool { return j.Turned || j.Efficacy.Finding == record.NotWorking }
 
-// judgedEvents are the events that a mitigation does not work though it should, or that what it denied came back, each
-// time once.
-func judgedEvents(j record.Judgement, channel string) []record.Event {
-	if !j.Notify {
-		return nil
-	}
+// failure is the event that a mitigation does not work though it should, or that what it denied came back, each time
+// once.
+func failure(j record.Judgement, channel string) record.Event {
 	kind := record.MitigationNotWorking
 	if j.Efficacy.Finding == record.SourceReturned {
 		kind = record.DeniedSourceReturned
@@ -295,5 +268,5 @@ func judgedEvents(j record.Judgement, channel string) []record.Event {
 	if calls := j.Efficacy.Calls(j.Efficacy.Finding); calls > 1 {
 		id = fmt.Sprintf("%s:%d", id, calls)
 	}
-	return []record.Event{{ID: id, Account: j.Change.Account, Kind: kind, Channel: channel, At: j.Efficacy.At, Detail: record.ChangeFacts{Change: j.Change.ID}}}
+	return record.Event{ID: id, Account: j.Change.Account, Kind: kind, Channel: channel, At: j.Efficacy.At, Detail: record.ChangeFacts{Change: j.Change.ID}}
 }

@@ -16,16 +16,16 @@ func AttackLines(c *call.Call, k record.KnownAttack) (lines text.Lines) {
 	if k.Incident() {
 		lines.Addf("%v. `vulns %v` shows it with its incidents", worked(k.Attack), text.Field(k.VulnID))
 	}
-	return append(lines, sourcesLine(k.Attack, len(k.Sources),
-		func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.Newf("First hit %v, %v, %v, %v",
-		words.Ago(k.First, c.Now), words.Figure(k.Payloads, "payload"), words.Figure(k.SourceCount, "source"),
-		words.Answers(k.Attack)))
+	lines = append(lines, sourcesLine(k.Attack, func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }))
+	lines.Addf("First hit %v, %v, %v, %v", words.Ago(k.First, c.Now), words.Figure(k.Payloads, "payload"),
+		words.Figure(k.SourceCount, "source"), words.Answers(k.Attack))
+	return lines
 }
 
 // Details are what an attack's card has no room for: how its hits came, the mode, and why a button is missing.
 func Details(s call.Situation) (lines text.Lines) {
 	if s.ListsReadAt.IsZero() {
-		return append(lines, text.New("Which buttons would help is unknown: the service doesn't answer"))
+		return text.Lines{text.New("Which buttons would help is unknown: the service doesn't answer")}
 	}
 	if s.Attack.App.Known {
 		lines.Addf("Mode by rules: %v (a node's own setting can override it)",
@@ -59,16 +59,17 @@ func worked(a apiclient.Attack) text.Text {
 	return text.Newf("*It worked*, says the service: vulnerability `%v`. Assume data was read", text.Field(a.VulnID))
 }
 
-// sourcesLine is where an attack's hits came from, as far as the service listed it: at most so many sources, each with
-// its remark.
-func sourcesLine(a apiclient.Attack, most int, about func(apiclient.Source) string) text.Text {
+// sourcesLine is where an attack's hits came from, as far as the service listed it: each source with its remark.
+func sourcesLine(a apiclient.Attack, about func(apiclient.Source) string) text.Text {
+	if len(a.Sources) == 0 {
+		return text.New("Sources: unknown")
+	}
 	var named text.Lines
-	for _, s := range a.Sources[:min(most, len(a.Sources))] {
-		percent := ""
+	for _, s := range a.Sources {
+		one, percent := text.New(text.Code(s.IP.String())), ""
 		if n, ok := words.Share(s, a); ok {
 			percent = words.Percent(n)
 		}
-		one := text.Newf("`%v`", s.IP.String())
 		for _, words := range []string{text.Sanitize(s.Country, 20), percent, about(s)} {
 			if words != "" {
 				one.Add(" ", words)
@@ -78,9 +79,6 @@ func sourcesLine(a apiclient.Attack, most int, about func(apiclient.Source) stri
 	}
 	if rest := a.SourceCount.N - int64(len(named)); a.SourceCount.Known && rest > 0 {
 		named.Add(rest, " more")
-	}
-	if len(a.Sources) == 0 {
-		return text.New("Sources: unknown")
 	}
 	return text.New("Sources: ", text.Join(named, " · "))
 }

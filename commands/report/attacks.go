@@ -61,12 +61,11 @@ func (l lists[T]) together(c *call.Call, res call.Result) (call.Result, error) {
 		one     T
 	}
 	var rows []row
-	var unknown []string
 	faults, with := map[string]string{}, 0
 	for _, list := range l.of {
 		if list.err != nil {
 			words, _ := call.ForPeople(c.Invocation, list.err)
-			unknown, faults[list.account.Name] = append(unknown, list.account.Name), words.String()
+			faults[list.account.Name] = words.String()
 		}
 		with += min(1, len(list.rows))
 		for _, one := range list.rows {
@@ -76,14 +75,14 @@ func (l lists[T]) together(c *call.Call, res call.Result) (call.Result, error) {
 	slices.SortStableFunc(rows, func(x, y row) int { return l.at(y.one).Compare(l.at(x.one)) })
 	head := text.Newf("*%v*%v, in %v of %v",
 		text.Count(len(rows), l.what), l.span, text.Number(with), text.Count(len(l.of), "account"))
-	if n := len(unknown); n > 0 {
+	if n := len(faults); n > 0 {
 		head.Add("; unknown of ", text.Number(n))
 	}
 	pages := call.Pages(c, 1)
 	table := pages.Table(append([]string{"ACCOUNT"}, l.titles...), len(rows), func(i int) text.Text {
 		return text.Newf("*%v*| |%v", rows[i].account.Name, l.line(rows[i].account, rows[i].one))
 	})
-	res.Lines = slices.Concat(text.Lines{head}, unknownOf(unknown, faults), table)
+	res.Lines = slices.Concat(text.Lines{head}, unknownOf(faults), table)
 	return pages.Finish(res)
 }
 

@@ -56,23 +56,21 @@ func ShowAudit(c *call.Call) (call.Result, error) {
 
 // auditUnknown refuses because the audit log can't be read.
 func auditUnknown(err error) error {
+	words := text.New(refusal.Store(err), ", and the audit log is in it. The same lines are on wafbot's standard output")
 	if errors.Is(err, record.ErrBadEntry) {
-		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err,
-			Text: text.Newf("an entry of the audit log can't be read. At the terminal `wafbot audit export` names it, and gives the others")}
+		words = text.Newf("an entry of the audit log can't be read. At the terminal `wafbot audit export` names it, and gives the others")
 	}
-	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New(refusal.Store(err), ", and the audit log is in it. The same lines are on wafbot's standard output")}
+	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: words}
 }
 
 // auditFrom is the time from which entries are wanted: without since= so long ago. Zero: all that are kept.
 func auditFrom(c *call.Call, back time.Duration) (time.Time, error) {
+	var err error
 	if since := c.Line.Keys["since"]; since != "" {
-		var err error
-		if back, err = grammar.ParseDuration(since); err != nil {
-			return time.Time{}, err
-		}
+		back, err = grammar.ParseDuration(since)
 	}
-	if back == grammar.Never {
-		return time.Time{}, nil
+	if err != nil || back == grammar.Never {
+		return time.Time{}, err
 	}
 	return c.Now.Add(-back), nil
 }
@@ -101,15 +99,13 @@ func auditUser(c *call.Call) string {
 // ExportAudit gives the entries as the lines that wafbot prints. In a chat it says where they are had: there is no room
 // for them.
 func ExportAudit(ctx context.Context, c *call.Call, log *store.Audit) (call.Result, error) {
+	res, by := call.Result{Account: c.OnlyAccount()}, auditUser(c)
 	if c.Actor.Via != record.ViaCLI {
-		line := c.Line.With("account", c.OnlyAccount())
-		return call.Result{Account: c.OnlyAccount(), Lines: text.Lines{
-			text.Newf("The audit log is exported at the terminal, as JSON lines: `wafbot %v`. Here `audit` lists it",
-				line.String()),
-		}}, nil
+		res.Lines.Addf("The audit log is exported at the terminal, as JSON lines: `wafbot %v`. Here `audit` lists it",
+			c.Line.With("account", res.Account).String())
+		return res, nil
 	}
-	by := auditUser(c)
-	return call.Result{Account: c.OnlyAccount(), Stream: func(yield func(any, error) bool) {
+	res.Stream = func(yield func(any, error) bool) {
 		for _, a := range c.InScope {
 			from, err := auditFrom(c.For(a), grammar.Never)
 			if err != nil {
@@ -127,7 +123,8 @@ func ExportAudit(ctx context.Context, c *call.Call, log *store.Audit) (call.Resu
 				}
 			}
 		}
-	}}, nil
+	}
+	return res, nil
 }
 
 // Printed is an entry as it is written to the log's output, and exported: docs/audit.md says what others may rely on.

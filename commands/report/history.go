@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -54,7 +53,7 @@ func HistoryNeeds() call.Rounds {
 		return n
 	}, func(c *call.Call) call.Needs {
 		h := HistoryOf(c)
-		from, _ := h.span(c.Now, c.Account.OngoingFor)
+		from, _ := h.span(c)
 		n := call.Needs{Audit: record.Later(from, call.Ever), Outages: record.Later(from, call.Ever)}
 		if h.Attack.App.Known {
 			n.Rules = call.AllRules
@@ -76,7 +75,7 @@ func FreshNeeds(c *call.Call) call.Needs {
 func HistoryOf(c *call.Call) History {
 	h := History{ID: c.Attack.ID, Account: c.Account.Name, At: c.Now, Attack: c.Attack.Attack}
 	storm, isOne, err := Storm(c)
-	h.failed(err)
+	h.away = err
 	switch {
 	case isOne && err == nil:
 		h.Storm, h.Attack, h.ReadAt = new(c.StormRow(storm, record.Triage{})), storm.Attack, storm.SeenAt
@@ -84,26 +83,20 @@ func HistoryOf(c *call.Call) History {
 		h.figures(c)
 	}
 	facts := c.Facts
-	e, err := facts.Evidence.Get()
-	if h.failed(err); e.Ok {
+	e := known(&h.away, facts.Evidence)
+	if e.Ok {
 		h.Evidence = &e.Value
 	}
 	if !h.Listed {
-		seen, err := facts.Observation.Get()
-		switch h.failed(err); {
+		switch seen := known(&h.away, facts.Observation); {
 		case seen.Ok:
 			h.ReadAt = seen.Value.At
 		case e.Ok:
 			h.Attack, h.ReadAt = e.Value.First.Attack, e.Value.First.At
 		}
 	}
-	h.Triage, err = facts.Triage.Get()
-	h.failed(err)
-	h.Efficacy, err = facts.Efficacy.Get()
-	h.failed(err)
-	h.Mutes, err = facts.Mutes.Get()
-	h.failed(err)
-	h.Mutes = slices.DeleteFunc(h.Mutes, func(m record.Mute) bool {
+	h.Triage, h.Efficacy = known(&h.away, facts.Triage), known(&h.away, facts.Efficacy)
+	h.Mutes = slices.DeleteFunc(known(&h.away, facts.Mutes), func(m record.Mute) bool {
 		return h.Attack.Incident() || m.Over(c.Now) || !policy.MuteCovers(m, h.Attack)
 	})
 	h.recorded(c)
@@ -118,39 +111,32 @@ func (h *History) figures(c *call.Call) {
 		h.Listed, h.Attack, h.ReadAt = true, now, c.Now
 	case err != nil:
 		words, _ := call.ForPeople(c.Invocation, refusal.FromService(err))
-		h.unknown(text.Newf("How it goes on: %v. The figures are the last that wafbot saw", words))
+		h.Unknown.Addf("How it goes on: %v. The figures are the last that wafbot saw", words)
 	default:
-		h.unknown(text.New("How it goes on: the service no longer lists it. The figures are the last that wafbot saw"))
+		h.Unknown.Add("How it goes on: the service no longer lists it. The figures are the last that wafbot saw")
 	}
 }
 
-func (h *History) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
-
-// failed notes that a part of the store could not be read.
-func (h *History) failed(err error) { h.away = cmp.Or(h.away, err) }
-
 // recorded adds what was done, by whom, and when it could not be observed.
 func (h *History) recorded(c *call.Call) {
-	facts := c.Facts
-	all, err := facts.Changes.Get()
-	h.failed(err)
+	all := known(&h.away, c.Facts.Changes)
 	h.Changes, h.InPlace = h.own(all), h.own(efficacy.InPlace(all, c.Now))
-	_, until := h.span(c.Now, c.Account.OngoingFor)
-	entries, err := facts.Audit.Get()
+	from, until := h.span(c)
+	entries, err := c.Facts.Audit.Get()
 	if errors.Is(err, record.ErrBadEntry) {
-		h.unknown(text.Newf("What was asked and said: an entry of the audit log can't be read. `wafbot audit export` names it"))
+		h.Unknown.Addf("What was asked and said: an entry of the audit log can't be read. `wafbot audit export` names it")
 		err = nil
 	}
-	h.failed(err)
+	h.away = errors.Join(h.away, err)
 	for _, e := range slices.Backward(entries) {
 		if auditEntryIsAbout(e, h.ID) {
 			h.Entries = append(h.Entries, e)
 		}
 	}
-	h.Outages, err = facts.Outages.Get()
-	h.failed(err)
-	h.Outages = slices.DeleteFunc(h.Outages, func(o record.Outage) bool { return !o.From.Before(until) })
-	modesOf(c, h, all)
+	h.Outages = slices.DeleteFunc(known(&h.away, c.Facts.Outages), func(o record.Outage) bool { return !o.From.Before(until) })
+	if h.Attack.App.Known {
+		h.modes(c, efficacy.ModeWindows(all, c.Facts.Rules.Value, from, until, c.Now))
+	}
 }
 
 // own are the changes that were made for the attack, the oldest first.
@@ -163,20 +149,16 @@ func (h *History) own(all []record.Change) (own []record.Change) {
 	return own
 }
 
-// modesOf adds the times in which no incident could be registered on the attack's application.
-func modesOf(c *call.Call, h *History, changes []record.Change) {
-	if !h.Attack.App.Known {
-		return
-	}
-	from, until := h.span(c.Now, c.Account.OngoingFor)
+// modes adds the times in which no incident could be registered on the attack's application.
+func (h *History) modes(c *call.Call, all []efficacy.ModeWindow) {
 	app := int(h.Attack.App.N)
 	rules, err := c.Facts.Rules.Get()
 	if err != nil {
-		h.unknown(text.New("Whether others set a mode in which no incident is registered: ", change.FailureReason(err)))
+		h.Unknown.Add("Whether others set a mode in which no incident is registered: ", change.FailureReason(err))
 	}
 	own, _ := words.ModeRules(rules, app)
 	inherits := err == nil && (own == nil || own.Mode == apiclient.ModeDefault)
-	h.Modes = slices.DeleteFunc(efficacy.ModeWindows(changes, rules, from, until, c.Now), func(m efficacy.ModeWindow) bool {
+	h.Modes = slices.DeleteFunc(all, func(m efficacy.ModeWindow) bool {
 		return m.App != app && !(inherits && m.App == apiclient.AllApps)
 	})
 }
@@ -195,14 +177,13 @@ func auditEntryIsAbout(e record.AuditEntry, attack string) bool {
 
 // span is the time that a report is about: from the first hit, or the first observation where that is earlier or all
 // that is known, to now, or until the attack counted as over. Zero times where nothing is known.
-func (h *History) span(now time.Time, ongoingFor time.Duration) (from, until time.Time) {
-	from = h.Attack.First
-	if h.Evidence != nil && (from.IsZero() || h.Evidence.First.At.Before(from)) {
-		from = h.Evidence.First.At
+func (h *History) span(c *call.Call) (from, until time.Time) {
+	from, until = h.Attack.First, c.Now
+	if e := h.Evidence; e != nil && (from.IsZero() || e.First.At.Before(from)) {
+		from = e.First.At
 	}
-	until = now
-	if last := h.Attack.Last; !last.IsZero() && last.Add(ongoingFor).Before(now) {
-		until = last.Add(ongoingFor)
+	if last := h.Attack.Last; !last.IsZero() {
+		until = record.Earlier(last.Add(c.Account.OngoingFor), until)
 	}
 	return from, until
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,8 +76,9 @@ func shown(cut bool, sections ...section) (parts []call.Part) {
 // Parts are the sections of the accounts, the worst first. Cut, all blocks of a Home tab are under a hundred.
 func (h Home) Parts(cut bool) []call.Part {
 	where := h.where()
-	return shown(cut, section{h.ongoing(), 15, where}, section{h.waiting(), 6, where}, section{h.unsettled(), 6, where}, section{h.modes(), 8, where},
-		section{h.inForce(), 15, where}, section{h.muted(), 5, where}, section{h.Trend, 0, where}, section{h.health(), maxHealth, where})
+	waiting, unsettled, muted := h.listed()
+	return shown(cut, section{h.ongoing(), 15, where}, section{waiting, 6, where}, section{unsettled, 6, where}, section{h.modes(), 8, where},
+		section{h.inForce(), 15, where}, section{muted, 5, where}, section{h.Trend, 0, where}, section{h.health(), maxHealth, where})
 }
 
 // How many accounts in trouble are named, and where many have the same, how many causes there are, with how many
@@ -113,12 +115,12 @@ func PartLines(parts []call.Part, pages *call.Pager) (lines text.Lines) {
 	return lines
 }
 
-// counted is a part whose title counts its rows; without rows the zero Part.
-func counted(title text.Text, rows []call.Row) call.Part {
+// counted is a part whose title, a sentence, ends with how many rows it has; without rows the zero Part.
+func counted(title text.Sentence, rows []call.Row, values ...any) call.Part {
 	if len(rows) == 0 {
 		return call.Part{}
 	}
-	return call.Part{Title: text.New(title, text.Number(len(rows))), Rows: rows}
+	return call.Part{Title: text.New(text.Newf(title, values...), text.Number(len(rows))), Rows: rows}
 }
 
 // row names its account where there are several, and loses the buttons that the user's role does not allow.
@@ -143,22 +145,23 @@ type burning struct {
 // burns first.
 func (h Home) ongoing() (p call.Part) {
 	var all []burning
-	var unknown []string
 	faults := map[string]string{}
 	var storms, incidents int
 	var quietFor time.Duration // the shortest of the accounts'
 	for _, o := range h.Accounts {
 		if o.Fault != "" {
-			unknown, faults[o.Account] = append(unknown, o.Account), o.Fault
+			faults[o.Account] = o.Fault
 		}
 		storms += len(o.Storms)
 		all = append(all, h.burning(o)...)
-		if quietFor == 0 || o.Of.OngoingFor < quietFor {
-			quietFor = o.Of.OngoingFor
-		}
+		quietFor = min(cmp.Or(quietFor, o.Of.OngoingFor), o.Of.OngoingFor)
 	}
+	slices.SortStableFunc(all, func(x, y burning) int {
+		return cmp.Or(words.UrgentFirst(x.headline, y.headline), cmp.Compare(y.hits, x.hits))
+	})
+	p.Rows = rowsOf(unknownOf(faults))
 	for _, one := range all {
-		if one.headline.Incident {
+		if p.Rows = append(p.Rows, one.row); one.headline.Incident {
 			incidents++
 		}
 	}
@@ -171,29 +174,28 @@ func (h Home) ongoing() (p call.Part) {
 		}
 	case storms > 0:
 		p.Title = text.Lead("Going on: " + text.Count(storms, "storm"))
-	case len(unknown) > 0:
+	case len(faults) > 0:
 		p.Title = text.Lead("Going on: unknown")
 	default:
 		p.Title = text.Newf("*Nothing is going on* (no hit in the last %v)", text.Duration(quietFor))
 	}
-	if n := len(unknown); n > 0 && n < len(h.Accounts) {
+	if n := len(faults); n > 0 && n < len(h.Accounts) {
 		p.Title.Add(", and what goes on is unknown of ", text.Count(n, "account"))
-	}
-	slices.SortStableFunc(all, func(x, y burning) int {
-		return cmp.Or(words.UrgentFirst(x.headline, y.headline), cmp.Compare(y.hits, x.hits))
-	})
-	for _, line := range unknownOf(unknown, faults) {
-		p.Rows = append(p.Rows, call.Row{Text: line})
-	}
-	for _, one := range all {
-		p.Rows = append(p.Rows, one.row)
 	}
 	return p
 }
 
+// rowsOf are lines as rows.
+func rowsOf(lines text.Lines) (rows []call.Row) {
+	for _, line := range lines {
+		rows = append(rows, call.Row{Text: line})
+	}
+	return rows
+}
+
 // unknownOf says why it is unknown what goes on in accounts: a line for each cause, with a few of its accounts.
-func unknownOf(accounts []string, why map[string]string) (lines text.Lines) {
-	all := words.Alike(accounts, func(account string) string { return why[account] })
+func unknownOf(faults map[string]string) (lines text.Lines) {
+	all := words.Alike(slices.Sorted(maps.Keys(faults)), func(account string) string { return faults[account] })
 	for _, said := range all[:min(maxCauses, len(all))] {
 		names := text.Enumerate(said.Accounts, maxNamed, func(a string) text.Text { return text.Lead(a) })
 		lines.Add(names, ": what goes on is unknown: ", said.Words)
@@ -204,7 +206,7 @@ func unknownOf(accounts []string, why map[string]string) (lines text.Lines) {
 // burning are an account's storms and attacks.
 func (h Home) burning(o Overview) (all []burning) {
 	for _, row := range o.Storms {
-		one := burning{headline: words.OfStorm(row, o.unread(o.Now)), hits: row.Attack.Hits.N}
+		one := burning{headline: words.OfStorm(row, o.unread()), hits: row.Attack.Hits.N}
 		words := text.Newf("%v*%v* · %v storm · %v · %v, %v",
 			words.CardLink(row.Card), words.StormState(one.headline.State, row.Storm), one.headline.Severity,
 			words.Applications(row.Storm, o.Of), words.Counted(row.Storm), words.Active(row.Storm))
@@ -227,14 +229,14 @@ func (h Home) burning(o Overview) (all []burning) {
 
 // unread is the outage in which the account could not be read just now; zero if it was. Storms are stored, so they are
 // shown all the same.
-func (o Overview) unread(now time.Time) record.Outage {
-	switch {
-	case o.Fault == "":
-		return record.Outage{}
-	case o.Health == nil || o.Health.Since.IsZero():
-		return record.Outage{From: now, Why: o.Fault}
+func (o Overview) unread() (unread record.Outage) {
+	if o.Fault != "" {
+		unread = record.Outage{From: o.Now, Why: o.Fault}
+		if o.Health != nil {
+			unread.From = cmp.Or(o.Health.Since, o.Now)
+		}
 	}
-	return record.Outage{From: o.Health.Since, Why: o.Fault}
+	return unread
 }
 
 // triaged is the row of an attack or storm, with its owner and verdict, its id, and what its attacker wrote last.
@@ -252,38 +254,36 @@ func (h Home) triaged(o Overview, id string, words text.Text, k record.Triage, w
 
 // triage names the owner of an attack or storm, and its verdict.
 func triage(k record.Triage) text.Text {
+	lines := words.Triage(k)
 	if k.Owner == nil {
-		return text.Join(append(text.Lines{words.Owner(nil)}, words.Triage(k)...), " · ")
+		lines = slices.Insert(lines, 0, words.Owner(nil))
 	}
-	return text.Join(words.Triage(k), " · ")
+	return text.Join(lines, " · ")
 }
 
-func (h Home) waiting() call.Part {
-	var rows []call.Row
+// listed are the requests that wait, the changes whose outcome isn't known yet, and the mutes.
+func (h Home) listed() (waiting, unsettled, muted call.Part) {
+	var requests, changes, mutes []call.Row
 	for _, o := range h.Accounts {
 		for _, r := range o.Waiting {
 			words := text.Newf("`%v` %v · asked by %v %v · until %v",
 				r.ID, text.Sanitize(r.Does, text.MaxPath), text.Field(r.Asker.Name), r.At, r.Until)
-			rows = append(rows, h.row(o, words, advice.Approval(r, h.Who, o.Role)...))
+			requests = append(requests, h.row(o, words, advice.Approval(r, h.Who, o.Role)...))
 		}
-	}
-	return counted(text.Lead("Waiting for approval: "), rows)
-}
-
-// unsettled are the changes whose outcome isn't known yet.
-func (h Home) unsettled() call.Part {
-	var rows []call.Row
-	for _, o := range h.Accounts {
 		for _, ch := range o.Unsettled {
-			rows = append(rows, h.row(o, words.Row(ch, nil)))
+			changes = append(changes, h.row(o, words.Row(ch, nil)))
+		}
+		for _, m := range o.Muted {
+			mutes = append(mutes, h.row(o, words.Mute(m)))
 		}
 	}
-	return counted(text.Lead("Being carried out: "), rows)
+	return counted("*Waiting for approval: *", requests), counted("*Being carried out: *", changes),
+		counted("*Muted, incidents excepted: *", mutes)
 }
 
 // modes are the switches that have not returned. They affect every visitor, so they stand apart.
 func (h Home) modes() call.Part {
-	return counted(text.Lead("Modes that have not returned: "), h.changes(record.Change.SwitchesMode))
+	return counted("*Modes that have not returned: *", h.changes(record.Change.SwitchesMode))
 }
 
 // inForce is what else of wafbot's still holds.
@@ -292,7 +292,7 @@ func (h Home) inForce() (p call.Part) {
 	n := 0
 	for _, o := range h.Accounts {
 		if n += len(o.InForce); o.NoStore {
-			unknown = append(unknown, h.row(o, o.storeUnknown()))
+			unknown = append(unknown, h.row(o, text.Newf("What is in force is unknown: wafbot's store (Redis) %v. So is what people did, and nothing can be changed meanwhile", o.Store)))
 		}
 	}
 	rows := h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() })
@@ -311,11 +311,6 @@ func (h Home) inForce() (p call.Part) {
 	}
 	p.Rows = append(unknown, rows...)
 	return p
-}
-
-// storeUnknown says why it is unknown what people and wafbot did.
-func (o Overview) storeUnknown() text.Text {
-	return text.Newf("What is in force is unknown: wafbot's store (Redis) %v. So is what people did, and nothing can be changed meanwhile", o.Store)
 }
 
 // changes are the changes in force that are wanted: of each account first those that should have ended.
@@ -348,23 +343,11 @@ func (o Overview) changeLine(ch record.Change) text.Text {
 	return row
 }
 
-func (h Home) muted() call.Part {
-	var rows []call.Row
-	for _, o := range h.Accounts {
-		for _, m := range o.Muted {
-			rows = append(rows, h.row(o, words.Mute(m)))
-		}
-	}
-	return counted(text.Lead("Muted, incidents excepted: "), rows)
-}
-
 // health says what keeps wafbot from seeing or acting, and how old the oldest good poll of the other accounts is.
 func (h Home) health() (p call.Part) {
 	var oldest Overview // the one that was last polled well the longest time ago
 	well, unknown := 0, 0
-	for _, line := range h.Trouble {
-		p.Rows = append(p.Rows, call.Row{Text: line})
-	}
+	p.Rows = rowsOf(h.Trouble)
 	for _, o := range h.Accounts {
 		for _, line := range o.trouble() {
 			p.Rows = append(p.Rows, h.row(o, line))
@@ -394,18 +377,20 @@ func (o Overview) age() time.Duration { return o.Now.Sub(o.Health.LastGood) }
 
 // trouble says what keeps wafbot from watching the account or from changing it.
 func (o Overview) trouble() (lines text.Lines) {
-	if h := o.Health; h != nil && h.Failing != "" {
-		line := text.Newf("*WAF API unreachable: *%v; last good poll %v", h.Failing, words.Ago(h.LastGood, o.Now))
-		if !h.Since.IsZero() {
-			line.Add("; so since ", h.Since)
+	if h := o.Health; h != nil {
+		if h.Failing != "" {
+			line := text.Newf("*WAF API unreachable: *%v; last good poll %v", h.Failing, words.Ago(h.LastGood, o.Now))
+			if !h.Since.IsZero() {
+				line.Add("; so since ", h.Since)
+			}
+			lines = append(lines, line)
 		}
-		lines = append(lines, line)
-	}
-	if h := o.Health; h != nil && h.Capped != "" {
-		lines = append(lines, text.Lead("Not all attacks are watched: ", h.Capped))
-	}
-	if h := o.Health; h != nil && h.TooLong != "" {
-		lines = append(lines, text.Lead("Skipped, as it is too long to be read: ", h.TooLong))
+		if h.Capped != "" {
+			lines.Addf("*Not all attacks are watched: *%v", h.Capped)
+		}
+		if h.TooLong != "" {
+			lines.Addf("*Skipped, as it is too long to be read: *%v", h.TooLong)
+		}
 	}
 	for _, name := range o.Damaged {
 		line := text.Newf("*Damaged in Redis, and set aside: *`%v`", text.Sanitize(name, text.MaxPath))
@@ -416,8 +401,7 @@ func (o Overview) trouble() (lines text.Lines) {
 		lines = append(lines, line)
 	}
 	if t := o.PermissionLoss; t != nil {
-		lines = append(lines, text.Newf("*WAF permission lost: *the service doesn't let wafbot %v, since %v",
-			t.Cannot(), t.Since))
+		lines.Addf("*WAF permission lost: *the service doesn't let wafbot %v, since %v", t.Cannot(), t.Since)
 	}
 	return lines
 }

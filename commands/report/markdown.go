@@ -14,74 +14,81 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// document is a report under construction.
+type document struct {
+	text.Document
+	History
+	c *call.Call
+}
+
 // Markdown is a history as Markdown.
 func Markdown(c *call.Call, h History) string {
-	d := &text.Document{Zone: c.Zone}
-	head(c, d, h)
+	d := &document{text.Document{Zone: c.Zone}, h, c}
+	d.head()
 	d.Heading(2, text.New("What happened"))
-	for _, m := range timeline(c, h) {
+	for _, m := range h.timeline(c) {
 		d.Item(text.New(m.at, " ", m.text), m.below...)
 	}
-	inPlace(c, d, h)
-	whoDidWhat(d, h)
+	d.inPlace()
+	d.whoDidWhat()
 	d.Heading(2, text.New("What is not known"))
-	for _, t := range notKnown(h) {
-		d.Item(t)
+	for _, line := range h.notKnown() {
+		d.Item(line)
 	}
 	return d.Out.String()
 }
 
+func (d *document) itemf(s text.Sentence, values ...any) { d.Item(text.Newf(s, values...)) }
+
 // head is what it was and how bad.
-func head(c *call.Call, d *text.Document, h History) {
-	a, attack := c.Account, h.Attack
-	kind := "Attack"
-	if attack.Incident() {
-		kind = "INCIDENT"
-	}
-	if h.Storm != nil {
-		stormHead(c, d, *h.Storm)
+func (d *document) head() {
+	attack := d.Attack
+	if d.Storm != nil {
+		d.stormHead()
 	} else {
-		d.Heading(1, text.Newf("%v `%v`: %v on %v",
-			kind, h.ID, words.TypeName(text.Field(attack.Type)), a.AppName(attack.App)))
-		d.Item(text.Newf("Where: `%v`%v", words.Where(attack), words.Part(attack)))
-		d.Item(text.Newf("Account: `%v`; the service's id: `%v`",
-			h.Account, text.Sanitize(cmp.Or(attack.ID, "unknown"), text.MaxPath)))
+		kind := "Attack"
+		if attack.Incident() {
+			kind = "INCIDENT"
+		}
+		d.Heading(1, text.Newf("%v `%v`: %v on %v", kind, d.ID, words.TypeName(text.Field(attack.Type)), d.c.Account.AppName(attack.App)))
+		d.itemf("Where: `%v`%v", words.Where(attack), words.Part(attack))
+		d.itemf("Account: `%v`; the service's id: `%v`",
+			d.Account, text.Sanitize(cmp.Or(attack.ID, "unknown"), text.MaxPath))
 	}
-	d.Item(text.Newf("How bad: *%v*; threat as the service rates it: %v", words.StatusName(attack), attack.Threat))
-	if h.Storm == nil {
-		d.Item(outcome(c, h))
+	d.itemf("How bad: *%v*; threat as the service rates it: %v", words.StatusName(attack), attack.Threat)
+	if d.Storm == nil {
+		d.Item(d.outcome())
 	}
 	read := text.New("when they were read is unknown")
-	if !h.ReadAt.IsZero() {
-		read = text.Newf("read %v, %v", h.ReadAt, words.Ago(h.ReadAt, h.At))
+	if !d.ReadAt.IsZero() {
+		read = text.Newf("read %v, %v", d.ReadAt, words.Ago(d.ReadAt, d.At))
 	}
-	d.Item(text.Newf("Figures (%v): %v",
-		read, figures(attack)), text.Newf("First hit: %v; last hit: %v", stamp(attack.First), stamp(attack.Last)),
-		allSources(attack))
-	if h.away == nil {
-		d.Item(triage(h.Triage))
+	d.Item(text.Newf("Figures (%v): %v", read, figures(attack)),
+		text.Newf("First hit: %v; last hit: %v", stamp(attack.First), stamp(attack.Last)), allSources(attack))
+	if d.away == nil {
+		d.Item(triage(d.Triage))
 	}
-	for _, s := range h.Outages {
+	for _, s := range d.Outages {
 		d.Item(words.Outage(s))
 	}
-	d.Item(text.Newf("Put together %v; times are those of %v", h.At, c.Zone.String()))
+	d.itemf("Put together %v; times are those of %v", d.At, d.c.Zone.String())
 }
 
 // stormHead is what a storm was: what it grouped, and what is behind it.
-func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
+func (d *document) stormHead() {
+	row, a, sources := *d.Storm, d.c.Account, d.c.PolicyNow()
 	s := row.Storm
-	d.Heading(1, text.Newf("Storm `%v`: %v on %v, %v",
-		row.ID, text.Count(s.Grouped, "attack"), words.Applications(s, c.Account),
+	d.Heading(1, text.Newf("Storm `%v`: %v on %v, %v", row.ID, text.Count(s.Grouped, "attack"), words.Applications(s, a),
 		words.StormState(words.OfStorm(row, record.Outage{}).State, s)))
-	d.Item(text.Newf("Account: `%v`; one card for all of them, because %v", row.Account, words.NoOwnCards(s)))
-	d.Item(words.Cause(s, c.PolicyNow()))
-	for _, line := range words.Tallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
+	d.itemf("Account: `%v`; one card for all of them, because %v", row.Account, words.NoOwnCards(s))
+	d.Item(words.Cause(s, sources))
+	for _, line := range words.Tallies(s, a, sources, row.Attack.SourceCount) {
 		d.Item(line)
 	}
 	if s.UnblockedCount > 0 {
 		var unblocked text.Lines
 		for _, one := range s.Unblocked {
-			unblocked = append(unblocked, words.Attack(c.Account, one, c.Now))
+			unblocked = append(unblocked, words.Attack(a, one, d.c.Now))
 		}
 		d.Item(text.New("Get through: ", text.Number(s.UnblockedCount)), unblocked...)
 	}
@@ -97,31 +104,30 @@ func stamp(t time.Time) text.Text {
 }
 
 // outcome says whether the attack worked, as far as that is known.
-func outcome(c *call.Call, h History) text.Text {
-	if h.Attack.Incident() {
-		return worked(h.Attack)
-	}
-	if h.Attack.FalsePositive() {
-		return text.New("It is marked as a false positive at the service")
-	}
-	if len(h.Modes) == 0 {
-		return text.New("The service registered no incident")
-	}
+func (d *document) outcome() text.Text {
 	var modes text.Lines
-	for _, m := range h.Modes {
-		modes = append(modes, m.Text(c.Account, h.At))
+	for _, m := range d.Modes {
+		modes = append(modes, m.Text(d.c.Account, d.At))
+	}
+	switch a := d.Attack; {
+	case a.Incident():
+		return worked(a)
+	case a.FalsePositive():
+		return text.New("It is marked as a false positive at the service")
+	case len(modes) == 0:
+		return text.New("The service registered no incident")
 	}
 	return text.New("The service registered no incident, which says little. ", text.Join(modes, ". "))
 }
 
 // inPlace is what still holds, until when, and how it is undone.
-func inPlace(c *call.Call, d *text.Document, h History) {
+func (d *document) inPlace() {
 	d.Heading(2, text.New("Still in place"))
-	s := call.Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Efficacy: h.Efficacy, Now: h.At}
-	for _, ch := range h.InPlace {
+	s := call.Situation{Account: d.c.Account, ID: d.ID, Attack: d.Attack, Efficacy: d.Efficacy, Now: d.At}
+	for _, ch := range d.InPlace {
 		line := text.Lead(ch.Does, ", by ", text.Field(ch.Actor.Name))
 		switch {
-		case ch.Overdue(h.At):
+		case ch.Overdue(d.At):
 			line.Addf(", though it should have ended %v: wafbot tries each minute", ch.Until)
 		case ch.Until.IsZero():
 			line.Add(", without an end")
@@ -130,77 +136,69 @@ func inPlace(c *call.Call, d *text.Document, h History) {
 		default:
 			line.Add(", until it ends by itself ", ch.Until)
 		}
-		if seen := efficacy.Line(s, ch); len(seen) > 0 && !ch.Overdue(h.At) {
+		if seen := efficacy.Line(s, ch); len(seen) > 0 && !ch.Overdue(d.At) {
 			line.Add(". Now: ", seen)
 		}
-		d.Item(text.Newf("%v. `undo %v` undoes it", line, ch.ID))
+		d.itemf("%v. `undo %v` undoes it", line, ch.ID)
 	}
-	for _, m := range h.Mutes {
-		d.Item(text.Newf("Muted: %v. `unmute %v` ends it", words.Mute(m), m.ID))
+	for _, m := range d.Mutes {
+		d.itemf("Muted: %v. `unmute %v` ends it", words.Mute(m), m.ID)
 	}
 	switch {
-	case h.away != nil:
-		d.Item(text.New("Unknown, or not all of it: ", refusal.Store(h.away)))
-	case len(h.InPlace)+len(h.Mutes) == 0:
-		d.Item(text.New("Nothing of wafbot's for this attack"))
+	case d.away != nil:
+		d.Item(text.New("Unknown, or not all of it: ", refusal.Store(d.away)))
+	case len(d.InPlace)+len(d.Mutes) == 0:
+		d.itemf("Nothing of wafbot's for this attack")
 	}
 }
 
-// whoDidWhat is what each person asked, by the audit log.
-func whoDidWhat(d *text.Document, h History) {
-	type doing struct {
-		who      record.Actor
-		outcomes []string
-		times    map[string]int      // by outcome
-		verbs    map[string][]string // by outcome, each once
-	}
-	var people []*doing
-	for _, e := range h.Entries {
-		i := slices.IndexFunc(people, func(p *doing) bool { return p.who.Is(e.Actor) })
+// alike are items by what they have in common, in the order of the first of each.
+func alike[T any](all []T, same func(x, y T) bool) (groups [][]T) {
+	for _, one := range all {
+		i := slices.IndexFunc(groups, func(of []T) bool { return same(of[0], one) })
 		if i < 0 {
-			i, people = len(people), append(people, &doing{who: e.Actor, times: map[string]int{}, verbs: map[string][]string{}})
+			i, groups = len(groups), append(groups, nil)
 		}
-		p := people[i]
-		if p.times[e.Outcome]++; p.times[e.Outcome] == 1 {
-			p.outcomes = append(p.outcomes, e.Outcome)
-		}
-		verb, _, _ := strings.Cut(e.Line, " ")
-		if verb = text.Field(verb); !slices.Contains(p.verbs[e.Outcome], verb) {
-			p.verbs[e.Outcome] = append(p.verbs[e.Outcome], verb)
-		}
+		groups[i] = append(groups[i], one)
 	}
+	return groups
+}
+
+// whoDidWhat is what each person asked, by the audit log.
+func (d *document) whoDidWhat() {
 	d.Heading(2, text.New("Who did what"))
-	for _, p := range people {
-		line := text.New(text.Field(p.who.Name))
-		for i, outcome := range p.outcomes {
-			between := ", "
-			if i == 0 {
-				between = ": "
+	for _, of := range alike(d.Entries, func(x, y record.AuditEntry) bool { return x.Actor.Is(y.Actor) }) {
+		var did text.Lines
+		for _, ended := range alike(of, func(x, y record.AuditEntry) bool { return x.Outcome == y.Outcome }) {
+			var verbs []string
+			for _, e := range ended {
+				verb, _, _ := strings.Cut(e.Line, " ")
+				if verb = text.Field(verb); !slices.Contains(verbs, verb) {
+					verbs = append(verbs, verb)
+				}
 			}
-			line.Addf("%v%v %v (%v)", between, p.times[outcome], outcome, strings.Join(p.verbs[outcome], ", "))
+			did.Addf("%v %v (%v)", len(ended), ended[0].Outcome, strings.Join(verbs, ", "))
 		}
-		d.Item(line)
+		d.Item(text.New(text.Field(of[0].Actor.Name), ": ", text.Join(did, ", ")))
 	}
-	if len(people) == 0 {
-		d.Item(text.New("Nothing about this attack is in the audit log, as far as it is kept and can be read"))
-	} else {
-		d.Item(text.Newf("Audit entries of `%v`: %v",
-			h.Account, text.Enumerate(h.Entries, maxNumbers, func(e record.AuditEntry) text.Text { return text.New(e.N) })))
+	if len(d.Entries) == 0 {
+		d.itemf("Nothing about this attack is in the audit log, as far as it is kept and can be read")
+		return
 	}
+	number := func(e record.AuditEntry) text.Text { return text.New(e.N) }
+	d.itemf("Audit entries of `%v`: %v", d.Account, text.Enumerate(d.Entries, maxNumbers, number))
 }
 
 // maxNumbers is how many numbers of audit entries are written out.
 const maxNumbers = 60
 
 // notKnown says what a reader must not take for granted.
-func notKnown(h History) text.Lines {
-	all := text.Lines{
+func (h History) notKnown() text.Lines {
+	all := append(text.Lines{
 		text.New("How many hits there were exactly: the service counts samples, and late. Quiet means that no hit was seen, not that it is over"),
 		text.New("What others did in the service's console, and what a node's own setting overrides"),
-	}
-	all = append(all, h.Unknown...)
-	e := h.Evidence
-	switch {
+	}, h.Unknown...)
+	switch e := h.Evidence; {
 	case h.away != nil:
 		all.Addf("What else wafbot saw and did, or a part of it: %v. What was done is also on wafbot's standard output",
 			refusal.Store(h.away))

@@ -52,21 +52,13 @@ func HomeOf(c *call.Call) *Home {
 				h.Trouble = append(h.Trouble, line)
 			}
 		}
-		one := c.For(a)
-		h.Accounts[i], _ = overviewOf(one)
+		h.Accounts[i] = overviewOf(c.For(a))
 		if now := h.Accounts[i].Health; i == 0 && now != nil && now.Link != "" {
 			h.Trouble = append(h.Trouble, text.Lead("Slack's deliveries: ", now.Link))
 		}
 	}
 	h.Trend = trendPart(c)
 	return h
-}
-
-// seen is what was read for an overview and isn't all in it.
-type seen struct {
-	attacks []apiclient.Attack
-	changes []record.Change
-	triages map[string]record.Triage
 }
 
 // maxLinked is how many attacks of an account get a link to their card: no more are ever shown in one message.
@@ -86,23 +78,29 @@ func overviewNeeds(c *call.Call) call.Needs {
 
 // shownNeeds are the facts about ongoing attacks that an overview shows.
 func shownNeeds(c *call.Call) (n call.Needs) {
-	o, _ := overviewOf(c)
-	if o.NoStore {
-		return n
-	}
-	if n.States = o.ids[len(o.Storms):]; c.Actor.Via != record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
-		n.CardLinks = o.ids[:min(maxLinked, len(o.ids))]
+	if o := overviewOf(c); !o.NoStore {
+		n.States = o.ids[len(o.Storms):]
+		if c.Actor.Via != record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
+			n.CardLinks = o.ids[:min(maxLinked, len(o.ids))]
+		}
 	}
 	return n
 }
 
+// known is a fact, nothing where it is unknown; then why is added to away.
+func known[T any](away *error, fact interface{ Get() (T, error) }) T {
+	value, err := fact.Get()
+	*away = errors.Join(*away, err)
+	return value
+}
+
 // overviewOf puts together what is known of the call's account: what was listed at the service, or why not, and what is
 // stored. After an error of the store nothing stored is in it: half of it would be taken for all.
-func overviewOf(c *call.Call) (Overview, seen) {
+func overviewOf(c *call.Call) Overview {
 	o := Overview{Account: c.Account.Name, Of: c.Account, Policy: c.Policy, Now: c.Now, Role: c.Role, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
-	facts, s := c.Facts, seen{}
-	var unlisted error
-	if s.attacks, unlisted = facts.Attacks.Get(); unlisted != nil {
+	facts := c.Facts
+	listed, unlisted := facts.Attacks.Get()
+	if unlisted != nil {
 		words, _ := call.ForPeople(c.Invocation, refusal.FromService(unlisted))
 		o.Fault = words.String()
 	}
@@ -112,61 +110,54 @@ func overviewOf(c *call.Call) (Overview, seen) {
 	if t, err := facts.PermissionLoss.Get(); err == nil && t.GoesOn() {
 		o.PermissionLoss = &t
 	}
-	var errs [8]error
-	var seen map[string]record.Efficacy
-	var storms []record.StormSeen
-	s.changes, errs[0] = facts.Changes.Get()
-	s.triages, errs[1] = facts.Triages.Get()
-	o.Muted, errs[2] = ActiveMutes(c)
-	o.Waiting, errs[3] = facts.Approvals.Get()
-	seen, errs[4] = facts.Efficacy.Get()
-	storms, errs[5] = StormsGoingOn(c)
-	ongoing, err := Ungrouped(c, Ongoing(c, s.attacks))
-	errs[6], errs[7] = err, facts.Context.Err
-	o.Damaged = c.Context.Damaged
-	err = errors.Join(errs[:]...)
-	if err != nil {
-		o.NoStore, o.Store, o.Muted, o.Waiting, storms = true, refusal.Redis(err), nil, nil, nil
+	var away error
+	changes, triages, waiting := known(&away, facts.Changes), known(&away, facts.Triages), known(&away, facts.Approvals)
+	seen := known(&away, facts.Efficacy)
+	o.Damaged = known(&away, facts.Context).Damaged
+	muted, noMutes := ActiveMutes(c)
+	storms, noStorms := StormsGoingOn(c)
+	ongoing, noGroups := Ungrouped(c, Ongoing(c, listed))
+	if away = errors.Join(away, noMutes, noStorms, noGroups); away != nil {
+		o.NoStore, o.Store, storms, triages = true, refusal.Redis(away), nil, nil
 	} else {
-		o.InForce = append(o.InForce, efficacy.InPlace(s.changes, c.Now)...)
-		o.Unsettled = slices.DeleteFunc(slices.Clone(s.changes), func(ch record.Change) bool { return ch.State != record.StateBegun })
+		o.Muted = muted
+		o.InForce = append(o.InForce, efficacy.InPlace(changes, c.Now)...)
+		o.Unsettled = slices.DeleteFunc(changes, func(ch record.Change) bool { return ch.State != record.StateBegun })
+		o.Waiting = slices.DeleteFunc(waiting, func(r record.ApprovalRequest) bool { return !r.Waits(c.Now) })
 	}
 	for _, ch := range o.InForce {
 		if e, ok := seen[ch.ID]; ok {
 			o.Efficacy[ch.ID] = e
 		}
 	}
-	o.Waiting = slices.DeleteFunc(o.Waiting, func(r record.ApprovalRequest) bool { return !r.Waits(c.Now) })
 	slices.SortStableFunc(o.Waiting, func(x, y record.ApprovalRequest) int { return x.Until.Compare(y.Until) }) // whose time is over first
-	o.addRows(c, storms, ongoing, s.triages, err == nil)
-	return o, s
+	o.addRows(c, storms, ongoing, triages)
+	return o
 }
 
 // addRows adds the storms and attacks that go on, with their triage and the links to their cards where these are
 // stored. An attack goes on, too, whose card says so though no hit is seen getting through: a change in force that was
 // made for it stops its tries.
-func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []apiclient.Attack, triages map[string]record.Triage, stored bool) {
-	var ids []string
+func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []apiclient.Attack, triages map[string]record.Triage) {
 	for _, storm := range storms {
-		ids = append(ids, storm.ID)
+		o.ids = append(o.ids, storm.ID)
 	}
 	for _, attack := range ongoing {
-		ids = append(ids, record.AttackID(o.Account, attack.ID))
+		o.ids = append(o.ids, record.AttackID(o.Account, attack.ID))
 	}
 	links := c.Facts.CardLinks.Value
-	if stored {
-		stopped := o.mitigated(ids)
-		o.ids, o.States = append(ids, stopped...), c.Facts.States.Value // without these a row has what the service says
-		for _, id := range stopped {
-			if s := o.States[id]; s.GoesOn() && s.Storm == nil && !s.Grouped() && !s.Rebuilt && !s.Attack.FalsePositive() {
-				ongoing = append(ongoing, s.Attack)
-			}
+	o.States = c.Facts.States.Value // without these a row has what the service says
+	for _, ch := range o.InForce {
+		if ch.AttackID == "" || slices.Contains(o.ids, ch.AttackID) {
+			continue
+		}
+		o.ids = append(o.ids, ch.AttackID)
+		if s := o.States[ch.AttackID]; s.GoesOn() && s.Storm == nil && !s.Grouped() && !s.Rebuilt && !s.Attack.FalsePositive() {
+			ongoing = append(ongoing, s.Attack)
 		}
 	}
-	triage := func(id string) (k record.Triage) {
-		if stored {
-			k = triages[id]
-		}
+	triage := func(id string) record.Triage {
+		k := triages[id]
 		k.Notes = nil // the attack's own line has them
 		return k
 	}
@@ -181,20 +172,6 @@ func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []ap
 		row.Ongoing, row.Card = true, links[id]
 		o.Ongoing = append(o.Ongoing, row)
 	}
-}
-
-// mitigated are the attacks that changes in force were made for, but those whose ids are given.
-func (o *Overview) mitigated(but []string) (ids []string) {
-	known := map[string]bool{"": true}
-	for _, id := range but {
-		known[id] = true
-	}
-	for _, ch := range o.InForce {
-		if !known[ch.AttackID] {
-			known[ch.AttackID], ids = true, append(ids, ch.AttackID)
-		}
-	}
-	return ids
 }
 
 // ActiveMutes are the mutes of the call's account that are not over.

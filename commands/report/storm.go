@@ -17,15 +17,15 @@ import (
 // Storm is the storm that the call's attack is; ok reports whether it is one.
 func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 	if c.Attack == nil || !record.IsStorm(c.Attack.Attack.ID) {
-		return record.StormSeen{}, false, nil
+		return seen, false, nil
 	}
 	all, err := c.Facts.Storms.Get()
 	if err != nil {
-		return record.StormSeen{}, true, refusal.Away(err)
+		return seen, true, refusal.Away(err)
 	}
 	i := slices.IndexFunc(all, func(s record.StormSeen) bool { return s.ID == c.Attack.ID })
 	if i < 0 {
-		return record.StormSeen{}, true, refusal.Usage("storm `%v` is no longer stored", c.Attack.ID)
+		return seen, true, refusal.Usage("storm `%v` is no longer stored", c.Attack.ID)
 	}
 	return all[i], true, nil
 }
@@ -47,34 +47,25 @@ func GroupedNeeds(c *call.Call) (n call.Needs) {
 	return n
 }
 
-// stormOf is the storm that grouped the call's attack; ok reports whether one did.
-func stormOf(c *call.Call) (storm record.StormSeen, attack record.GroupedAttack, ok bool, err error) {
+// StormOfLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
+func StormOfLine(c *call.Call) (text.Text, error) {
 	storms, err := c.Facts.Storms.Get()
 	if err != nil {
-		return storm, attack, false, refusal.Away(err)
+		return nil, refusal.Away(err)
 	}
 	for _, s := range storms {
 		all, err := Grouped(c, s.ID)
-		if err != nil {
-			return storm, attack, false, err
-		}
-		if i := slices.IndexFunc(all, func(g record.GroupedAttack) bool { return g.ID == c.Attack.ID }); i >= 0 {
-			return s, all[i], true, nil
+		i := slices.IndexFunc(all, func(g record.GroupedAttack) bool { return g.ID == c.Attack.ID })
+		switch {
+		case err != nil:
+			return nil, err
+		case i >= 0 && all[i].Own:
+			return text.Newf("Grouped in storm `%v`, and it has a card of its own since", s.ID), nil
+		case i >= 0:
+			return text.Newf("Grouped in storm `%v`: it has no card of its own", s.ID), nil
 		}
 	}
-	return storm, attack, false, nil
-}
-
-// StormOfLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
-func StormOfLine(c *call.Call) (line text.Text, err error) {
-	storm, attack, ok, err := stormOf(c)
-	switch {
-	case err != nil || !ok:
-		return nil, err
-	case attack.Own:
-		return text.Newf("Grouped in storm `%v`, and it has a card of its own since", storm.ID), nil
-	}
-	return text.Newf("Grouped in storm `%v`: it has no card of its own", storm.ID), nil
+	return nil, nil
 }
 
 // StormsGoingOn are the storms of the call's account that go on, or whose attacks do; the newest first.
@@ -159,43 +150,40 @@ func ListGrouped(c *call.Call) (res call.Result, err error) {
 		all = slices.DeleteFunc(all, func(g record.GroupedAttack) bool { return g.Last.Before(from) })
 	}
 	slices.SortStableFunc(all, func(x, y record.GroupedAttack) int { return words.WorstFirst(x.Attack, y.Attack) })
-	res = call.Result{Account: a.Name, AttackID: storm.ID,
-		Lines: text.Lines{words.StormLine(a, c.StormRow(storm, record.Triage{}), c.Now)}}
-	pages, data := call.Pages(c, 1), []call.AttackRow{}
-	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
-		own := text.Text(nil)
-		if all[i].Own {
-			own = text.New("(own card) ")
-		}
-		return words.AttackWithCard(a, all[i].Attack, c.Now, own)
-	})...)
+	data := []call.AttackRow{}
 	for _, g := range all {
 		row := c.AttackRow(g.Attack, record.Triage{})
 		row.Storm, row.OwnCard = storm.ID, g.Own
 		data = append(data, row)
 	}
-	res.Data = data
-	return pages.Finish(res)
+	pages := call.Pages(c, 1)
+	lines := pages.Part(len(all), func(i int) text.Text {
+		var own text.Text
+		if all[i].Own {
+			own = text.New("(own card) ")
+		}
+		return words.AttackWithCard(a, all[i].Attack, c.Now, own)
+	})
+	head := words.StormLine(a, c.StormRow(storm, record.Triage{}), c.Now)
+	return pages.Finish(call.Result{Account: a.Name, AttackID: storm.ID, Lines: append(text.Lines{head}, lines...), Data: data})
 }
 
 // StormLines are what a storm is, why it is there, and what doesn't fit in.
 func StormLines(c *call.Call, seen record.StormSeen) text.Lines {
-	lines := text.Lines{words.StormLine(c.Account, c.StormRow(seen, record.Triage{}), c.Now),
-		text.New("Why one card: ", words.NoOwnCards(seen.Storm))}
-	lines = append(lines, words.Tallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
 	s := seen.Storm
+	lines := append(text.Lines{words.StormLine(c.Account, c.StormRow(seen, record.Triage{}), c.Now),
+		text.New("Why one card: ", words.NoOwnCards(s))}, words.Tallies(s, c.Account, c.PolicyNow(), seen.SourceCount)...)
 	for _, one := range s.Unblocked[:min(maxUnblocked, len(s.Unblocked))] {
-		lines = append(lines, text.Lead("Gets through: ", words.Attack(c.Account, one, c.Now)))
+		lines.Addf("*Gets through: *%v", words.Attack(c.Account, one, c.Now))
 	}
 	if more := s.UnblockedCount - maxUnblocked; more > 0 {
 		lines.Addf("… and %v more that get through", text.Number(more))
 	}
 	for _, behind := range s.Behind {
-		lines = append(lines, text.Newf("*Behind that: *%v, in %v of these and %v of all",
-			words.StormSource(behind.IP, behind.Country, c.PolicyNow()), text.Number(behind.In), text.Number(behind.InAll)))
+		lines.Addf("*Behind that: *%v, in %v of these and %v of all",
+			words.StormSource(behind.IP, behind.Country, c.PolicyNow()), text.Number(behind.In), text.Number(behind.InAll))
 	}
-	lines = append(lines, besideStorm(s))
-	return append(lines, text.Newf("All grouped attacks: `%v`; figures of %v",
+	return append(lines, besideStorm(s), text.Newf("All grouped attacks: `%v`; figures of %v",
 		StormListLine(seen).String(), seen.SeenAt))
 }
 

@@ -64,56 +64,53 @@ func SummaryNeeds() call.Rounds {
 // Summarize collects what happened since then. The service gets some seconds: one that hangs must not keep the rest
 // from people.
 func Summarize(c *call.Call, since time.Time) Summary {
-	o, seen := overviewOf(c)
-	s := Summary{Overview: o, Since: since, Who: c.Actor}
-	s.countAttacks(seen)
-	s.happened(seen)
+	s := Summary{Overview: overviewOf(c), Since: since, Who: c.Actor, Trend: trendPart(c)}
+	s.countAttacks(c.Facts)
+	s.happened(c.Facts)
 	var err error
 	if s.Outages, err = c.Facts.Outages.Get(); err != nil {
 		s.NoStore, s.Store = true, refusal.Redis(err)
 	}
-	rules, err := byOthers(c, &s, seen)
+	rules, err := s.byOthers(c.Facts)
 	if err != nil {
 		text, _ := call.ForPeople(c.Invocation, refusal.FromService(err))
 		s.Unread = text.String()
 	}
-	s.Modes = efficacy.ModeWindows(seen.changes, rules, s.Since, s.Now, s.Now)
-	s.Trend = trendPart(c)
+	s.Modes = efficacy.ModeWindows(c.Facts.Changes.Value, rules, s.Since, s.Now, s.Now)
 	return s
 }
 
 // countAttacks counts what was hit since then.
-func (s *Summary) countAttacks(seen seen) {
-	for _, attack := range seen.attacks {
-		if attack.Result() || attack.FalsePositive() || attack.Last.Before(s.Since) {
-			continue
-		}
-		if attack.Incident() {
+func (s *Summary) countAttacks(facts *call.Facts) {
+	for _, attack := range facts.Attacks.Value {
+		switch id := record.AttackID(s.Account, attack.ID); {
+		case attack.Result() || attack.FalsePositive() || attack.Last.Before(s.Since):
+		case attack.Incident():
 			s.Incidents++
-			continue
-		}
-		s.Attacks++
-		id := record.AttackID(s.Account, attack.ID)
-		acted := slices.ContainsFunc(seen.changes, func(ch record.Change) bool { return ch.AttackID == id })
-		if attack.Status() == apiclient.StatusBlocked && !acted && seen.triages[id].Owner == nil {
-			s.BlockedAnyway++
+		default:
+			s.Attacks++
+			acted := slices.ContainsFunc(facts.Changes.Value, func(ch record.Change) bool { return ch.AttackID == id })
+			if attack.Status() == apiclient.StatusBlocked && !acted && facts.Triages.Value[id].Owner == nil {
+				s.BlockedAnyway++
+			}
 		}
 	}
 }
 
 // happened finds what people did: what they undid and why, and what they noted, the newest first.
-func (s *Summary) happened(seen seen) {
-	for _, ch := range seen.changes {
+func (s *Summary) happened(facts *call.Facts) {
+	changes := facts.Changes.Value
+	for _, ch := range changes {
 		if ch.State != record.StateUndone || ch.Parent() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == record.ViaClock {
 			continue
 		}
 		u := Undone{Change: ch}
-		if i := slices.IndexFunc(seen.changes, func(by record.Change) bool { return by.Undoes == ch.ID }); i >= 0 {
-			u.Why = seen.changes[i].Reason
+		if i := slices.IndexFunc(changes, func(by record.Change) bool { return by.Undoes == ch.ID }); i >= 0 {
+			u.Why = changes[i].Reason
 		}
 		s.Undone = append(s.Undone, u)
 	}
-	for attack, k := range seen.triages {
+	for attack, k := range facts.Triages.Value {
 		for _, n := range k.Notes {
 			if !n.At.Before(s.Since) {
 				s.Notes = append(s.Notes, NoteOn{attack, n})
@@ -124,17 +121,17 @@ func (s *Summary) happened(seen seen) {
 }
 
 // byOthers finds the entries that others than wafbot put on the denylist, and reads the rules.
-func byOthers(c *call.Call, s *Summary, seen seen) ([]apiclient.Rule, error) {
-	entries, err := c.Facts.Entries.Get()
+func (s *Summary) byOthers(facts *call.Facts) ([]apiclient.Rule, error) {
+	entries, err := facts.Entries.Get()
 	if err != nil {
 		return nil, err
 	}
 	s.Others = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool {
-		ours := slices.ContainsFunc(seen.changes, func(ch record.Change) bool { return efficacy.NamedBy(e, ch) })
-		return ours || e.Created.Before(s.Since) || !e.Lasts(c.Now)
+		ours := func(ch record.Change) bool { return efficacy.NamedBy(e, ch) }
+		return e.Created.Before(s.Since) || !e.Lasts(s.Now) || slices.ContainsFunc(facts.Changes.Value, ours)
 	})
 	slices.SortFunc(s.Others, func(x, y apiclient.IPRule) int { return y.Created.Compare(x.Created) })
-	return c.Facts.Rules.Get()
+	return facts.Rules.Get()
 }
 
 // Parts are the sections of a hand-over, what has to be done first. Cut, they fit in one message.
@@ -150,22 +147,19 @@ func (s Summary) Parts(cut bool) []call.Part {
 		ongoing.Do = []call.Suggestion{advice.TakeOver(s.Account, len(s.Ongoing))}
 	}
 	ends := s.ending(h)
+	waiting, _, _ := h.listed()
 	if ends.Title != nil {
-		held = counted(text.Lead("In force for longer: "), h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() && !s.soon(ch) }))
+		held = counted("*In force for longer: *", h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() && !s.soon(ch) }))
 	}
-	return shown(cut, section{s.head(), 0, status}, section{ongoing, 5, status}, section{h.waiting(), 3, status}, section{ends, 5, status},
+	return shown(cut, section{s.head(), 0, status}, section{ongoing, 5, status}, section{waiting, 3, status}, section{ends, 5, status},
 		section{held, 3, status}, section{h.modes(), 3, status}, section{s.unseen(), 6, attacks}, section{s.Trend, 0, status},
 		section{s.denied(), 3, lists},
 		section{s.undone(), 3, audit}, section{s.notes(), 3, audit})
 }
 
 func (s Summary) head() call.Part {
-	p := call.Part{Title: text.Newf("*Hand-over of %v*: the last %v, since %v. wafbot is %v",
+	return call.Part{Rows: rowsOf(s.trouble()), Title: text.Newf("*Hand-over of %v*: the last %v, since %v. wafbot is %v",
 		s.Account, text.Duration(s.Now.Sub(s.Since)), s.Since, s.policy())}
-	for _, line := range s.trouble() {
-		p.Rows = append(p.Rows, call.Row{Text: line})
-	}
-	return p
 }
 
 // soon reports whether a change ends on the next shift.
@@ -178,7 +172,7 @@ func (s Summary) ending(h Home) call.Part {
 	h.Accounts = slices.Clone(h.Accounts)
 	in := &h.Accounts[0].InForce
 	*in = slices.SortedStableFunc(slices.Values(*in), func(x, y record.Change) int { return x.Until.Compare(y.Until) })
-	return counted(text.Newf("*Ends on your shift*, until %v: ", s.Now.Add(Shift)), h.changes(s.soon))
+	return counted("*Ends on your shift*, until %v: ", h.changes(s.soon), s.Now.Add(Shift))
 }
 
 // unseen counts what happened, and says of which times it is unknown: no incident is no good news where none could be
@@ -195,12 +189,14 @@ func (s Summary) unseen() call.Part {
 			p.Title.Addf("; %v of these blocked by the WAF alone", text.Number(s.BlockedAnyway))
 		}
 	}
+	var lines text.Lines
 	for _, m := range s.Modes {
-		p.Rows = append(p.Rows, call.Row{Text: m.Text(s.Of, s.Now)})
+		lines = append(lines, m.Text(s.Of, s.Now))
 	}
 	for _, o := range s.Outages {
-		p.Rows = append(p.Rows, call.Row{Text: words.Outage(o)})
+		lines = append(lines, words.Outage(o))
 	}
+	p.Rows = rowsOf(lines)
 	return p
 }
 
@@ -208,40 +204,38 @@ func (s Summary) denied() call.Part {
 	if s.Unread != "" {
 		return call.Part{Title: text.Newf("*Denied by others: *unknown: %v", s.Unread)}
 	}
-	var rows []call.Row
+	var lines text.Lines
 	for _, e := range s.Others {
-		rows = append(rows, call.Row{Text: text.Newf("`%v` %v%v%v, since %v",
-			words.Sources(e), call.AppsText(s.Of, e.Apps), words.Until(e.Expires), words.Author(e), e.Created)})
+		lines.Addf("`%v` %v%v%v, since %v",
+			words.Sources(e), call.AppsText(s.Of, e.Apps), words.Until(e.Expires), words.Author(e), e.Created)
 	}
-	return counted(text.Lead("Denied by others than wafbot: "), rows)
+	return counted("*Denied by others than wafbot: *", rowsOf(lines))
 }
 
 func (s Summary) undone() call.Part {
-	var rows []call.Row
+	var lines text.Lines
 	for _, u := range s.Undone {
 		why := "no reason given"
 		if u.Why != "" {
 			why = text.Field(u.Why)
 		}
 		ch := u.Change // its end is left out: it no longer matters, and why needs the room
-		rows = append(rows, call.Row{Text: text.Newf("`%v` %v · %v · undone by %v %v: %v",
-			ch.ID, ch.Does, words.MadeBy(ch), ch.EndedBy.Name, ch.EndedAt, why)})
+		lines.Addf("`%v` %v · %v · undone by %v %v: %v",
+			ch.ID, ch.Does, words.MadeBy(ch), ch.EndedBy.Name, ch.EndedAt, why)
 	}
-	return counted(text.Lead("Undone: "), rows)
+	return counted("*Undone: *", rowsOf(lines))
 }
 
 func (s Summary) notes() call.Part {
-	var rows []call.Row
-	for i, n := range s.Notes {
-		same := func(o NoteOn) bool { return o.ID == n.ID }
-		if slices.ContainsFunc(s.Notes[:i], same) {
-			continue // of an account that was handed over: one note on all its attacks
-		}
+	var lines text.Lines
+	// Of an account that was handed over there is one note on all its attacks.
+	for _, same := range alike(s.Notes, func(x, y NoteOn) bool { return x.ID == y.ID }) {
+		n := same[0]
 		about := text.Newf("`%v`", n.Attack)
-		if others := len(s.Notes) - i - 1 - len(slices.DeleteFunc(slices.Clone(s.Notes[i+1:]), same)); others > 0 {
+		if others := len(same) - 1; others > 0 {
 			about.Addf(" and %v more", others)
 		}
-		rows = append(rows, call.Row{Text: text.New(about, " ", words.Note(n.Note))})
+		lines.Add(about, " ", words.Note(n.Note))
 	}
-	return counted(text.Lead("Notes: "), rows)
+	return counted("*Notes: *", rowsOf(lines))
 }

@@ -20,43 +20,49 @@ type moment struct {
 	below text.Lines // what belongs to it
 }
 
+type moments []moment
+
+// add adds a moment, if it is one.
+func (all *moments) add(at time.Time, line text.Text, below ...text.Text) {
+	if !at.IsZero() {
+		*all = append(*all, moment{at, line, below})
+	}
+}
+
 // timeline is what happened, in the order in which it did.
-func timeline(c *call.Call, h History) []moment {
-	all := slices.Concat(h.ends(c), changesMade(c, h), written(h), unseen(c, h))
+func (h History) timeline(c *call.Call) (all moments) {
+	h.ends(c, &all)
+	h.changesMade(c, &all)
+	h.written(&all)
+	for _, s := range h.Outages {
+		all.add(s.From, words.Outage(s))
+	}
+	for _, m := range h.Modes {
+		all.add(m.From, m.Text(c.Account, h.At))
+	}
 	slices.SortStableFunc(all, func(x, y moment) int { return x.at.Compare(y.at) })
 	return all
 }
 
 // ends are the first hit, the first observation, the card, and when an attack counted as over.
-func (h History) ends(c *call.Call) []moment {
-	var all []moment
-	if first := h.Attack.First; !first.IsZero() {
-		all = append(all, moment{at: first, text: text.New("First hit, says the service")})
-	}
+func (h History) ends(c *call.Call, all *moments) {
+	all.add(h.Attack.First, text.New("First hit, says the service"))
 	if h.Storm != nil {
 		s := h.Storm.Storm
-		all = append(all, moment{at: s.Began, text: text.Newf("*Storm*: %v; from here on they are grouped in one card",
-			words.Trigger(s))})
-		if !s.GoesOn() {
-			all = append(all, moment{at: s.Ended, text: text.New("The storm is over: new attacks get cards of their own again")})
-		}
+		all.add(s.Began, text.Newf("*Storm*: %v; from here on they are grouped in one card", words.Trigger(s)))
+		all.add(s.Ended, text.New("The storm is over: new attacks get cards of their own again"))
 	}
 	if e := h.Evidence; e != nil {
 		line := "First seen by wafbot"
 		if e.Late {
 			line = "Seen by wafbot when it knew nothing of it any more"
 		}
-		all = append(all, moment{e.First.At, text.New(line, ": ", figures(e.First.Attack)),
-			text.Lines{allSources(e.First.Attack)}})
-		if !e.CardAt.IsZero() {
-			all = append(all, moment{at: e.CardAt, text: text.Lead("Card posted")})
-		}
+		all.add(e.First.At, text.New(line, ": ", figures(e.First.Attack)), allSources(e.First.Attack))
+		all.add(e.CardAt, text.Lead("Card posted"))
 	}
 	if last := h.Attack.Last; !last.IsZero() && !c.Ongoing(h.Attack) {
-		quiet := text.Newf("*Quiet*: no hit since %v, as far as is known", last)
-		all = append(all, moment{at: last.Add(c.Account.OngoingFor), text: quiet})
+		all.add(last.Add(c.Account.OngoingFor), text.Newf("*Quiet*: no hit since %v, as far as is known", last))
 	}
-	return all
 }
 
 // figures are an attack's in one line.
@@ -68,12 +74,11 @@ func figures(a apiclient.Attack) text.Text {
 
 // allSources are all that the service listed, with their hits.
 func allSources(a apiclient.Attack) text.Text {
-	return sourcesLine(a, len(a.Sources), func(s apiclient.Source) string { return "(" + s.Hits.String() + ")" })
+	return sourcesLine(a, func(s apiclient.Source) string { return "(" + s.Hits.String() + ")" })
 }
 
 // changesMade are the changes made for the attack, and their ends.
-func changesMade(c *call.Call, h History) []moment {
-	var all []moment
+func (h History) changesMade(c *call.Call, all *moments) {
 	for _, ch := range h.Changes {
 		line := text.Newf("*%v*, by %v `%v`: ", ch.Does, text.Field(ch.Actor.Name), ch.ID)
 		switch ch.State {
@@ -86,31 +91,29 @@ func changesMade(c *call.Call, h History) []moment {
 		case record.StateDone, record.StateUndone:
 			line.Add(words.Accepted(ch))
 		}
-		if !ch.Until.IsZero() && ch.Parent() == "" {
+		own, seen := ch.Parent() == "", h.Efficacy[ch.ID]
+		if own && !ch.Until.IsZero() {
 			line.Add(", until ", ch.Until)
 		}
-		m := moment{at: h.asked(ch), text: line}
+		var below text.Lines
 		if ch.Reason != "" {
-			m.below.Add("Why: ", text.Sanitize(ch.Reason, words.MaxNote))
+			below.Add("Why: ", text.Sanitize(ch.Reason, words.MaxNote))
 		}
-		if ch.Observed != nil && ch.Parent() == "" {
-			m.below = append(m.below, text.Newf("As wafbot had seen it %v: %v",
-				ch.Observed.At, figures(ch.Observed.Attack)), allSources(ch.Observed.Attack))
-			m.below = append(m.below, h.sourcesSince(ch)...)
+		if was := ch.Observed; was != nil && own {
+			below.Addf("As wafbot had seen it %v: %v", was.At, figures(was.Attack))
+			below = append(append(below, allSources(was.Attack)), h.sourcesSince(ch)...)
 		}
-		if n := h.Efficacy[ch.ID].Stopped(); n > 0 {
-			m.below.Add("Stopped by it, as far as was seen: at least ", text.Number(n), text.Plural(n, " hit"))
+		if n := seen.Stopped(); n > 0 {
+			below.Add("Stopped by it, as far as was seen: at least ", text.Number(n), text.Plural(n, " hit"))
 		}
-		all = append(all, m)
-		for _, said := range h.Efficacy[ch.ID].Said {
-			all = append(all, moment{at: said.At, text: text.Newf("*%v* `%v`: %v",
-				ch.Does, ch.ID, text.Text(said.Text))})
+		all.add(h.asked(ch), line, below...)
+		for _, said := range seen.Said {
+			all.add(said.At, text.Newf("*%v* `%v`: %v", ch.Does, ch.ID, text.Text(said.Text)))
 		}
-		if over := ch.Until; ch.State == record.StateDone && ch.Parent() == "" && !over.IsZero() && !ch.MustBeEnded() && !over.After(c.Now) {
-			all = append(all, moment{at: over, text: text.New("Ended by itself: ", ch.Does)})
+		if own && ch.State == record.StateDone && !ch.MustBeEnded() && ch.Expired(c.Now) {
+			all.add(ch.Until, text.New("Ended by itself: ", ch.Does))
 		}
 	}
-	return all
 }
 
 // asked is when a change was asked for: as of all entries of the audit log, that is when the press was accepted.
@@ -143,34 +146,30 @@ func (h History) sourcesSince(ch record.Change) text.Lines {
 }
 
 // written is what people wrote and asked, as the audit log has it: triage holds only the last of each.
-func written(h History) []moment {
-	var all []moment
+func (h History) written(all *moments) {
 	for _, e := range h.Entries {
-		if e.Change != "" && slices.ContainsFunc(h.Changes, func(ch record.Change) bool { return ch.ID == e.Change }) {
-			continue // changesMade has it
+		if e.Change == "" || record.IndexChange(h.Changes, e.Change) < 0 { // else changesMade has it
+			all.add(e.At, entryText(e))
 		}
-		all = append(all, moment{at: e.At, text: entryText(e)})
 	}
 	if len(h.Entries) > 0 {
-		return all
+		return
 	}
 	if o := h.Triage.Owner; o != nil {
-		all = append(all, moment{at: o.Since, text: words.Owner(o)})
+		all.add(o.Since, words.Owner(o))
 	}
 	if v := h.Triage.Verdict; v != nil {
-		all = append(all, moment{at: v.At, text: words.Verdict(*v)})
+		all.add(v.At, words.Verdict(*v))
 	}
 	for _, n := range h.Triage.Notes {
-		all = append(all, moment{at: n.At, text: words.Note(n)})
+		all.add(n.At, words.Note(n))
 	}
-	return all
 }
 
 // entryText is what a person asked, and its outcome.
 func entryText(e record.AuditEntry) text.Text {
-	who := text.Field(e.Actor.Name)
+	who, first := text.Field(e.Actor.Name), ""
 	line, err := grammar.Parse(e.Line)
-	first := ""
 	if len(line.Words) > 0 {
 		first = text.Sanitize(line.Words[0], words.MaxNote)
 	}
@@ -190,10 +189,10 @@ func entryText(e record.AuditEntry) text.Text {
 	}
 	asked := text.Newf("%v asked `%v`: *%v*", who, text.Sanitize(e.Line, text.MaxPath), e.Outcome)
 	switch {
-	case e.Outcome == "nothing" && e.Why == "":
-		asked.Add(", it was so already")
 	case e.Why != "":
 		asked.Add(", ", text.Sanitize(strings.ReplaceAll(e.Why, "\n", " "), words.MaxNote))
+	case e.Outcome == "nothing":
+		asked.Add(", it was so already")
 	}
 	return asked
 }
@@ -209,16 +208,4 @@ func handoverText(e record.AuditEntry, who, message string) text.Text {
 		line.Add(": ", message)
 	}
 	return line
-}
-
-// unseen are the times in which wafbot did not watch, and in which no incident could be registered.
-func unseen(c *call.Call, h History) []moment {
-	var all []moment
-	for _, s := range h.Outages {
-		all = append(all, moment{at: s.From, text: words.Outage(s)})
-	}
-	for _, m := range h.Modes {
-		all = append(all, moment{at: m.From, text: m.Text(c.Account, h.At)})
-	}
-	return all
 }

@@ -68,7 +68,10 @@ func Trends(now time.Time, days int, accounts ...apiclient.AttackDays) Trend {
 				t.Attacks[at]++
 				types.count(row.Type, at, days)
 				statuses.count(string(row.Status), at, days)
-				for _, host := range named(row.Hosts) {
+				if len(row.Hosts) == 0 { // the service may give none
+					hosts.count("", at, days)
+				}
+				for _, host := range row.Hosts {
 					hosts.count(host, at, days)
 				}
 			}
@@ -76,14 +79,6 @@ func Trends(now time.Time, days int, accounts ...apiclient.AttackDays) Trend {
 	}
 	t.Types, t.Statuses, t.Hosts = types.series(), statuses.series(), hosts.series()
 	return t
-}
-
-// named are the hosts of an attack. The service may give none.
-func named(hosts []string) []string {
-	if len(hosts) == 0 {
-		return []string{""}
-	}
-	return hosts
 }
 
 func firstDay(now time.Time, days int) time.Time {
@@ -142,48 +137,43 @@ func ShowTrends(c *call.Call) (res call.Result, err error) {
 	t := Trends(c.Now, days, read)
 	lines := text.Lines{text.Newf("*%v: attacks per day*, %v", c.Account.Name, t.head())}
 	if len(t.Types) > 0 {
-		lines = append(lines, t.chart())
+		var figures []string
+		for _, n := range t.Attacks {
+			figures = append(figures, text.Number(n))
+		}
+		lines.Addf("`%v` %v", bars(t.Attacks), strings.Join(figures, ", "))
 	}
-	for _, by := range []struct {
-		title string
-		all   []Series
-		name  func(string) text.Text
-	}{{"By type", t.Types, typeInTrend}, {"By status", t.Statuses, statusInTrend}, {"By host", t.Hosts, hostInTrend}} {
-		lines = append(lines, seriesLines(by.title, by.all, by.name)...)
-	}
-	return call.Result{Account: c.Account.Name, Lines: append(lines, t.remarks()...), Data: t}, nil
+	addSeries(&lines, "By type", t.Types, func(name string) any { return words.TypeName(text.Field(name)) })
+	addSeries(&lines, "By status", t.Statuses, func(name string) any { return words.StatusWords[apiclient.Status(name)] })
+	addSeries(&lines, "By host", t.Hosts, func(name string) any {
+		if name == "" {
+			return "unknown host"
+		}
+		return text.Code(text.Sanitize(name, text.MaxHost))
+	})
+	t.addRemarks(&lines)
+	return call.Result{Account: c.Account.Name, Lines: lines, Data: t}, nil
 }
 
 // head says which days they are and what stands out.
 func (t Trend) head() text.Text {
-	last := t.First.Add(time.Duration(len(t.Attacks)-1) * day)
-	span := last.Format("2 Jan") + " (UTC)"
-	if len(t.Attacks) > 1 {
-		span = t.First.Format("2 Jan") + " to " + span
+	last, most := len(t.Attacks)-1, slices.Max(t.Attacks)
+	at := func(i int, format string) string { return t.First.Add(time.Duration(i) * day).Format(format) }
+	line := text.New(at(last, "2 Jan (UTC)"))
+	if last > 0 {
+		line = text.New(at(0, "2 Jan"), " to ", line)
 	}
 	if t.CutAt > 0 {
-		span += ", of the first " + text.Count(t.CutAt, "row")
+		line.Add(", of the first ", text.Count(t.CutAt, "row"))
 	}
-	span += ": "
-	most := slices.Max(t.Attacks)
 	if most == 0 {
-		return text.New(span, "none")
+		return text.New(line, ": none")
 	}
-	peak := t.First.Add(time.Duration(slices.Index(t.Attacks, most)) * day)
-	today := text.New(text.Number(t.Attacks[len(t.Attacks)-1]), " today so far")
-	if peak.Equal(last) {
-		return text.New(span, today)
+	line.Add(": ")
+	if peak := slices.Index(t.Attacks, most); peak < last {
+		line.Addf("most %v on %v, ", text.Number(most), at(peak, "Mon 2 Jan"))
 	}
-	return text.Newf("%vmost %v on %v, %v", span, text.Number(most), peak.Format("Mon 2 Jan"), today)
-}
-
-// chart is the attacks of each day as bars and as figures.
-func (t Trend) chart() text.Text {
-	var figures []string
-	for _, n := range t.Attacks {
-		figures = append(figures, text.Number(n))
-	}
-	return text.Newf("`%v` %v", bars(t.Attacks), strings.Join(figures, ", "))
+	return text.New(line, text.Number(t.Attacks[last]), " today so far")
 }
 
 // bars draws figures as blocks of up to eight heights. The lowest is none.
@@ -197,37 +187,21 @@ func bars(figures []int) string {
 	return b.String()
 }
 
-func seriesLines(title string, all []Series, name func(string) text.Text) (lines text.Lines) {
-	if len(all) == 0 {
-		return nil
+// addSeries adds those of a kind, the most frequent first, each bar with its name.
+func addSeries(lines *text.Lines, title string, all []Series, name func(string) any) {
+	if len(all) > 0 {
+		lines.Add(text.Bold(title))
 	}
-	lines = append(lines, text.Lead(title))
 	for _, s := range all[:min(namedInTrend, len(all))] {
 		lines.Addf("• `%v` %v %v", bars(s.Attacks), text.Number(s.total()), name(s.Name))
 	}
 	if more := len(all) - namedInTrend; more > 0 {
 		lines.Addf("… and %v more", text.Number(more))
 	}
-	return lines
 }
 
-func typeInTrend(name string) text.Text {
-	return text.New(words.TypeName(text.Field(name)))
-}
-
-func statusInTrend(name string) text.Text {
-	return text.New(words.StatusWords[apiclient.Status(name)])
-}
-
-func hostInTrend(name string) text.Text {
-	if name == "" {
-		return text.New("unknown host")
-	}
-	return text.Newf("`%v`", text.Sanitize(name, text.MaxHost))
-}
-
-// remarks say what the figures leave out.
-func (t Trend) remarks() (lines text.Lines) {
+// addRemarks says what the figures leave out.
+func (t Trend) addRemarks(lines *text.Lines) {
 	if len(t.Attacks) > 1 && len(t.Types) > 0 {
 		lines.Add("An attack that goes on after midnight counts on each of its days")
 	}
@@ -240,7 +214,6 @@ func (t Trend) remarks() (lines text.Lines) {
 	if t.CutAt > 0 {
 		lines.Addf("The service has more rows than wafbot reads at once: `trends since=1d` asks for the fewest")
 	}
-	return lines
 }
 
 // trendDays are those of trendPart.
@@ -256,14 +229,13 @@ func trendPart(c *call.Call) call.Part {
 			known = append(known, read)
 		}
 	}
-	title := text.Bold("Attacks per day")
 	if len(known) == 0 {
-		return call.Part{Title: text.Newf("%v: unknown just now, type `trends`", title)}
+		return call.Part{Title: text.Newf("*Attacks per day*: unknown just now, type `trends`")}
 	}
 	t := Trends(c.Now, trendDays, known...)
-	line := text.Newf("%v `%v` %v", title, bars(t.Attacks), t.head())
+	p := call.Part{Title: text.Newf("*Attacks per day* `%v` %v", bars(t.Attacks), t.head())}
 	if unknown := len(c.InScope) - len(known); unknown > 0 {
-		line.Add("; unknown just now of ", text.Count(unknown, "account"))
+		p.Title.Add("; unknown just now of ", text.Count(unknown, "account"))
 	}
-	return call.Part{Title: line}
+	return p
 }

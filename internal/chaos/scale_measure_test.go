@@ -70,8 +70,6 @@ type spent struct {
 // during is what everything used while something went on.
 func (s *scale) during(do func()) (u spent) {
 	s.t.Helper()
-	s.profile()
-	defer s.profile()
 	begun, replicas, world, redis := time.Now(), s.cpu(), cpuOf(s.t, s.world), s.redisUsage()
 	do()
 	after := s.redisUsage()

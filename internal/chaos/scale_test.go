@@ -45,7 +45,7 @@ func TestScale(t *testing.T) {
 		t.Skip("takes half an hour: make scale")
 	}
 	require.Less(t, worthCards()*float64(*scaleRate)*60/float64(max(1, *scaleAccounts-inStorm)), 8.0, "so many attacks of one account a minute are a storm, and have no cards: take more accounts, or a lower rate")
-	binary := profiled(t)
+	binary := build(t)
 	var all []measured
 	for kind := range strings.SplitSeq(*scaleRedis, ",") {
 		for n := range strings.SplitSeq(*scaleReplicas, ",") {

@@ -93,3 +93,15 @@ func TestFirst(t *testing.T) {
 	require.Equal(t, "a", text.First("a🙂", 2))
 	require.Equal(t, "e"+acute, text.First("e"+acute+acute+acute, 2), "there is nothing else")
 }
+
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain": "plain", "a\nb\x00": `a\x0ab\x00`, "\u202eabc": `\u{202e}abc`, "\xff": `\xff`, "a\u200bb": `a\u{200b}b`, "tab\t": `tab\x09`, "é": "é",
+	} {
+		require.Equal(t, want, text.Sanitize(in, 60))
+	}
+	require.Equal(t, "abcd…", text.Sanitize("abcdefgh", 5))
+	require.Equal(t, "abcde", text.Sanitize("abcde", 5))
+	require.LessOrEqual(t, utf8.RuneCountInString(text.Sanitize("e"+strings.Repeat("\u0301", 500), 60)), 60)
+}

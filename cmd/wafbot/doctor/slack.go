@@ -205,9 +205,9 @@ func (w workspace) channels(ctx context.Context) findings {
 	var all uses
 	for key, a := range w.ByKey() {
 		all.add(key+".channel", false, a.Channel)
-		for route, r := range config.Keyed(key+".routes", a.Routes) {
-			all.add(route+".channel", false, r.Channel)
-		}
+	}
+	for route, r := range w.Routes() {
+		all.add(route+".channel", false, r.Channel)
 	}
 	return sideBySide(all, func(u use) findings {
 		ch, err := w.api.Conversation(ctx, u.id)
@@ -242,9 +242,9 @@ func (c checkup) mentioned(groups bool) []use {
 	policy("policy", c.Policy)
 	for key, a := range c.ByKey() {
 		policy(key+".policy", a.Policy)
-		for route, r := range config.Keyed(key+".routes", a.Routes) {
-			all.add(route+".mention", false, r.Mention)
-		}
+	}
+	for route, r := range c.Routes() {
+		all.add(route+".mention", false, r.Mention)
 	}
 	return slices.DeleteFunc(all, func(u use) bool { return strings.HasPrefix(u.id, "S") != groups })
 }

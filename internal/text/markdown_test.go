@@ -1,6 +1,8 @@
-package commands_test
+package text_test
 
 import (
+	"encoding/json"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -110,4 +112,34 @@ func TestMarkdownOfALine(t *testing.T) {
 	} {
 		require.Equal(t, want, line.Markdown(zone))
 	}
+}
+
+// A line at a terminal only shows what strangers wrote; nothing but a plain piece's own beginning and end breaks it.
+func TestHostileTextIsTextAtATerminal(t *testing.T) {
+	t.Parallel()
+	for _, sample := range full.Some(12, hostiletext.Samples()) {
+		words := sample.Text
+		line := text.New("x", strings.Trim(words, "\n"), text.Code(words), text.Bold(words), text.User(words), text.Channel(words), text.Link{Label: words, URL: words + "x"}, "y").In(time.UTC)
+		require.NoError(t, hostiletext.Plain(line), sample.Purpose)
+	}
+}
+
+// What is written out in JSON is the same to whatever reads it.
+func TestHostileTextIsTheSameInJSON(t *testing.T) {
+	t.Parallel()
+	for _, sample := range full.Some(12, hostiletext.Samples()) {
+		words, err := json.MarshalIndent(map[string]string{"a": sample.Text, sample.Text: "b"}, "", "  ")
+		require.NoError(t, err)
+		seen := text.SanitizeJSON(words)
+		require.NoError(t, hostiletext.Lines(string(seen), hostiletext.Plain), sample.Purpose)
+		require.JSONEq(t, string(words), string(seen), sample.Purpose)
+	}
+}
+
+// The longest hostile document there is: a report on an attack of which a stranger wrote each word.
+func TestAHostileReportIsHarmless(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../commands/testdata/report-hostile.md")
+	require.NoError(t, err)
+	requireHarmless(t, string(doc))
 }
