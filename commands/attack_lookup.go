@@ -148,7 +148,8 @@ func (x *executor) listedAttacks(ctx context.Context, a *config.Account, typed s
 }
 
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.
-func (x *executor) listAttacks(ctx context.Context, a *config.Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
+func (x *executor) listAttacks(ctx context.Context, a *config.Account, f apiclient.AttackFilter) (
+	[]apiclient.Attack, error) {
 	pages, err := apiclient.Collect(x.Services[a.Name].Attacks(ctx, f))
 	seen := map[string]bool{}
 	var all []apiclient.Attack

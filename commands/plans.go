@@ -19,8 +19,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// executor finds and loads what commands work on, carries out their plans (it claims what they touch, sends their steps,
-// verifies them, and stores what became of them), and writes the audit log.
+// executor finds and loads what commands work on, carries out their plans (it claims what they touch, sends their
+// steps, verifies them, and stores what became of them), and writes the audit log.
 type executor struct {
 	*Config
 	accounts map[string]*config.Account // by name
@@ -223,7 +223,8 @@ func addChange(res *call.Result, ch record.Change) {
 func (c *job) newChange(id string, p call.Plan) record.Change {
 	ch := record.Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.Effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
-		At: c.serviceNow(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
+		At: c.serviceNow(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role),
+		Undoes: p.Undoes, Extends: p.Extends,
 		Renew: p.Renews, AttackID: c.AttackID(),
 	}
 	if q := c.Granted; q != nil {

@@ -95,7 +95,7 @@ type Plan struct {
 	Undoes   string     // the change that this one undoes
 	Extends  string     // the change whose end this one moves
 	Renews   time.Time  // to when wafbot prolongs it while its source still tries; zero: it doesn't
-	Part     string     // what distinguishes it from the others of its line, where their number isn't the command's own; "": its place
+	Part     string     // what distinguishes it from its line's others, where their number isn't the command's own; "": its place
 	Later    bool       // to undo Undoes is planned when its turn comes, because what is done before decides about it
 }
 

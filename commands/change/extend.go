@@ -46,8 +46,10 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 		by = "forever"
 	}
 	p := call.Plan{
-		Line: record.LineOf("", "extend", ch.ID).With("for", grammar.DurationText(length)).With("reason", c.Line.Keys["reason"]),
-		Does: "Extend " + by + ": " + ch.Does, Until: until, Role: max(ch.Role, again.Role), Warnings: again.Warnings, Extends: ch.ID,
+		Line: record.LineOf("", "extend", ch.ID).With("for", grammar.DurationText(length)).
+			With("reason", c.Line.Keys["reason"]),
+		Does: "Extend " + by + ": " + ch.Does, Until: until, Role: max(ch.Role, again.Role),
+		Warnings: again.Warnings, Extends: ch.ID,
 	}
 	takeAttack(c, ch)
 	if ch.MustBeEnded() {

@@ -46,7 +46,8 @@ func PlanUndo(c *call.Call, ch record.Change) (p call.Plan, err error) {
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
 		return p, extendedMeanwhile(ch)
 	}
-	u := undoing{Call: c, change: ch, plan: call.Plan{Line: record.LineOf("", "undo", ch.ID), Does: undoText(ch), When: ch.When, Undoes: ch.ID}}
+	u := undoing{Call: c, change: ch, plan: call.Plan{
+		Line: record.LineOf("", "undo", ch.ID), Does: undoText(ch), When: ch.When, Undoes: ch.ID}}
 	n := UndoNeeds(ch)
 	if n.Entries != "" {
 		u.entries, err = c.Facts.Entries.Get()
