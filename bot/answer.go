@@ -22,10 +22,10 @@ import (
 const maxDraws = 8
 
 // say is an answer of one line.
-func say(parts ...any) card.Message { return card.Lines(text.Lines{text.New(parts...)}, nil) }
+func say(parts ...any) card.Message { return card.Lines(text.Lines{text.New(parts...)}) }
 
 // resultMessage is the answer to a request.
-func (a *ingress) resultMessage(req request, res call.Result, err error) card.Message {
+func (a *requests) resultMessage(req request, res call.Result, err error) card.Message {
 	refused, is := errors.AsType[*refusal.Refusal](err)
 	switch {
 	case err == nil:
@@ -47,7 +47,7 @@ func (a *ingress) resultMessage(req request, res call.Result, err error) card.Me
 
 // answer sends a message to who asked. It retries transient failures until one of the contexts ends, and begins no try
 // after more has. It reports whether there is nothing left to try.
-func (a *ingress) answer(ctx, more context.Context, req request, msg card.Message) bool {
+func (a *requests) answer(ctx, more context.Context, req request, msg card.Message) bool {
 	if req.Actor.Via == record.ViaPager {
 		return true // it reads none
 	}
@@ -66,7 +66,7 @@ func (a *ingress) answer(ctx, more context.Context, req request, msg card.Messag
 // send shows the answer in the view that the request was made in, which may be closed. Else it uses the request's
 // response URL. If there is none, or it has expired, it sends an ephemeral message. A click in a Home tab has neither:
 // the tab is redrawn with the answer on top. again reports a transient failure, and wait how long Slack asks to wait.
-func (a *ingress) send(ctx context.Context, req request, msg card.Message) (wait time.Duration, again bool) {
+func (a *requests) send(ctx context.Context, req request, msg card.Message) (wait time.Duration, again bool) {
 	err := errNoAddress
 	if req.View != "" {
 		if err = a.answerView(ctx, req, msg); err == nil {
@@ -104,7 +104,7 @@ func (a *ingress) send(ctx context.Context, req request, msg card.Message) (wait
 var errNoAddress = errors.New("no response URL, no channel with a user, no view")
 
 // answerView replaces the view that the request was made in by the answer (views.update).
-func (a *ingress) answerView(ctx context.Context, req request, msg card.Message) error {
+func (a *requests) answerView(ctx context.Context, req request, msg card.Message) error {
 	v, err := card.AnswerView(msg, req.meta())
 	if err == nil {
 		err = a.Slack.UpdateView(ctx, req.View, v)
@@ -117,7 +117,7 @@ func (a *ingress) answerView(ctx context.Context, req request, msg card.Message)
 
 // publishHome draws the Home tab of who asks (views.publish), with an answer on top, when there is room. The role is
 // checked as for a typed status.
-func (a *ingress) publishHome(ctx context.Context, req request, answer []slack.Block) error {
+func (a *requests) publishHome(ctx context.Context, req request, answer []slack.Block) error {
 	select {
 	case a.draws <- struct{}{}:
 		defer func() { <-a.draws }()
@@ -133,7 +133,7 @@ func (a *ingress) publishHome(ctx context.Context, req request, answer []slack.B
 }
 
 // home are the blocks of a user's Home tab.
-func (a *ingress) home(ctx context.Context, req request) []slack.Block {
+func (a *requests) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
 	res, err := a.Runner.Do(ctx, inv)

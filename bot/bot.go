@@ -130,10 +130,10 @@ func (s *Server) Rebuilding(account, progress string) { s.readings.Store(account
 
 // New makes a Server. It receives nothing yet.
 func New(cfg Config) *Server {
-	in := &ingress{
+	in := &ingress{&requests{
 		Config: &cfg, log: &sampledLog{log: cfg.Log}, draws: make(chan struct{}, maxDraws),
 		open: make(chan struct{}, maxReads), homes: map[string]*reply{},
-	}
+	}}
 	return &Server{
 		ingress: in, worker: newWorker(in), large: make(chan struct{}, maxLarge),
 		Socket: slackconn.NewSocket(slackconn.SocketConfig{

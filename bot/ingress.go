@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/slack-go/slack"
 
@@ -17,22 +15,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// ingress makes requests of deliveries, and answers them. A read runs in the background after it was acknowledged. A
-// change is stored before it is acknowledged, so that no acknowledged click is lost; any replica carries it out.
-type ingress struct {
-	*Config
-	log      *sampledLog
-	draws    chan struct{} // a place for each Home tab that is being drawn
-	open     chan struct{} // one for each read that runs
-	waiting  atomic.Int64
-	notified sync.Map // who was notified in the last minute that a request was dropped
-	wg       sync.WaitGroup
-
-	mu sync.Mutex
-	// homes are the users whose Home tabs are being drawn, each with the newest answer that came meanwhile; nil: none. A
-	// drawing shows everything, so older answers are dropped: a person's clicks never start a second drawing.
-	homes map[string]*reply
-}
+// ingress makes requests of deliveries.
+type ingress struct{ *requests }
 
 // What Slack delivers, as Socket Mode names it.
 const (

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
@@ -85,11 +87,28 @@ const (
 	maxWaiting = 1024
 )
 
+// requests takes what deliveries ask for, and answers it. A read runs in the background after it was acknowledged. A
+// change is stored before it is acknowledged, so that no acknowledged click is lost; any replica carries it out.
+type requests struct {
+	*Config
+	log      *sampledLog
+	draws    chan struct{} // a place for each Home tab that is being drawn
+	open     chan struct{} // one for each read that runs
+	waiting  atomic.Int64
+	notified sync.Map // who was notified in the last minute that a request was dropped
+	wg       sync.WaitGroup
+
+	mu sync.Mutex
+	// homes are the users whose Home tabs are being drawn, each with the newest answer that came meanwhile; nil: none. A
+	// drawing shows everything, so older answers are dropped: a person's clicks never start a second drawing.
+	homes map[string]*reply
+}
+
 // refuseWithin is how long it may take, before a delivery is acknowledged, to find out that it is refused.
 const refuseWithin = 500 * time.Millisecond
 
 // refuses reports whether a line is surely refused for who asks it.
-func (r *ingress) refuses(ctx context.Context, req request) bool {
+func (r *requests) refuses(ctx context.Context, req request) bool {
 	ctx, cancel := context.WithTimeout(ctx, refuseWithin)
 	defer cancel()
 	return r.Runner.Refuses(ctx, req.Invocation)
@@ -98,7 +117,7 @@ func (r *ingress) refuses(ctx context.Context, req request) bool {
 // store stores a change, once for each delivery. If it isn't stored it returns what to say. A long line that is refused
 // anyway takes no room in Redis: it is answered as a read is. A short one takes little until it is carried out, and its
 // acknowledgement doesn't wait.
-func (r *ingress) store(ctx context.Context, req request) (failed *card.Message) {
+func (r *requests) store(ctx context.Context, req request) (failed *card.Message) {
 	ctx = req.within(ctx)
 	if len(req.Line.String()) > maxLogged && r.refuses(ctx, req) {
 		r.read(req, nil)
@@ -121,7 +140,7 @@ func (r *ingress) store(ctx context.Context, req request) (failed *card.Message)
 }
 
 // accept writes a request down.
-func (r *ingress) accept(ctx context.Context, req request) (waiting int, err error) {
+func (r *requests) accept(ctx context.Context, req request) (waiting int, err error) {
 	req.Version = workVersion
 	work, err := json.Marshal(req)
 	if err == nil {
@@ -166,7 +185,7 @@ type reply struct {
 // read carries out a line that changes nothing; why it can't be read, if it can't. What is no line is answered with
 // that, if the person may read how lines are written; else help is refused, and recorded. Anybody could have all
 // answered that is no line.
-func (r *ingress) read(req request, why error) {
+func (r *requests) read(req request, why error) {
 	r.once(req, func(ctx context.Context) *reply {
 		res, err := call.Result{}, why
 		if why == nil {
@@ -182,7 +201,7 @@ func (r *ingress) read(req request, why error) {
 }
 
 // replyTo is what is answered to a line that changes nothing; nil: nothing is.
-func (r *ingress) replyTo(req request, res call.Result, err error) *reply {
+func (r *requests) replyTo(req request, res call.Result, err error) *reply {
 	if errors.Is(err, refusal.ErrUnanswered) {
 		return nil
 	}
@@ -190,17 +209,17 @@ func (r *ingress) replyTo(req request, res call.Result, err error) *reply {
 }
 
 // reply answers a request without running a line.
-func (r *ingress) reply(req request, msg card.Message) {
+func (r *requests) reply(req request, msg card.Message) {
 	r.once(req, func(context.Context) *reply { return &reply{req, msg} })
 }
 
 // answerLater answers a request whose delivery was handled already.
-func (r *ingress) answerLater(req request, msg card.Message) {
+func (r *requests) answerLater(req request, msg card.Message) {
 	r.start(req, func(context.Context) *reply { return &reply{req, msg} })
 }
 
 // Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
-func (r *ingress) Drain(ctx context.Context) {
+func (r *requests) Drain(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { r.wg.Wait(); close(done) }()
 	select {
@@ -214,7 +233,7 @@ const readTimeout = 90 * time.Second
 
 // start continues a request after it was acknowledged, when it is its turn, and answers it. If too many wait, it is
 // dropped. An answer that Slack doesn't take holds no turn.
-func (r *ingress) start(req request, do func(ctx context.Context) *reply) {
+func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 	if r.waiting.Add(1) > maxWaiting {
 		r.waiting.Add(-1)
 		r.drop(req)
@@ -241,7 +260,7 @@ func (r *ingress) start(req request, do func(ctx context.Context) *reply) {
 }
 
 // deliver answers a request.
-func (r *ingress) deliver(ctx context.Context, made *reply) {
+func (r *requests) deliver(ctx context.Context, made *reply) {
 	delay.Run(r.Log, "an answer", func() { r.answer(ctx, ctx, made.to, made.msg) })
 }
 
@@ -253,7 +272,7 @@ const (
 
 // drop drops a request for which there is no room, and notifies who asked, who would wait for an answer. That is tried
 // once.
-func (r *ingress) drop(req request) {
+func (r *requests) drop(req request) {
 	r.Metrics.DroppedReads.Inc()
 	r.log.warn(req.within(context.Background()), "too many requests at once", "user", req.Actor.ID)
 	who := [2]string{req.Actor.Team, req.Actor.ID}
@@ -272,7 +291,7 @@ func (r *ingress) drop(req request) {
 }
 
 // once runs a read for a delivery that comes for the first time. If that is unknown, it runs, too.
-func (r *ingress) once(req request, do func(ctx context.Context) *reply) {
+func (r *requests) once(req request, do func(ctx context.Context) *reply) {
 	r.start(req, func(ctx context.Context) *reply {
 		if fresh, err := r.Inbox.First(ctx, req.Actor.ID, req.names...); fresh || err != nil {
 			return do(ctx)
@@ -282,7 +301,7 @@ func (r *ingress) once(req request, do func(ctx context.Context) *reply) {
 }
 
 // answerHome answers in a user's Home tab, unless it is being drawn: then this is drawn next.
-func (r *ingress) answerHome(made *reply) {
+func (r *requests) answerHome(made *reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	user := made.to.Actor.ID

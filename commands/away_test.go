@@ -153,7 +153,7 @@ func TestARefusalDoesNotWaitForTheService(t *testing.T) {
 // lastLoss is the last permission loss, and how often one was saved.
 func (w *world) lastLoss() (t record.PermissionLoss, saves int) {
 	w.t.Helper()
-	t, err := w.store.Permissions.PermissionLoss(behind(w.t), "acme")
+	t, err := w.store.Ledger.PermissionLoss(behind(w.t), "acme")
 	require.NoError(w.t, err)
 	w.ledger.mu.Lock()
 	defer w.ledger.mu.Unlock()

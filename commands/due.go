@@ -151,7 +151,8 @@ func (d *dueChecker) decide(ctx context.Context, ids []string, on decision) erro
 		if len(all) == 0 {
 			return nil
 		}
-		return c.draft.SaveDue(ctx, events, all...)
+		_, err := c.draft.Save(ctx, record.Saves{Due: all, Events: events})
+		return err
 	})
 	if err == nil {
 		d.Notifier.Notify(d.account, events)
@@ -311,7 +312,7 @@ func (d *dueChecker) notRenewed(ch record.Change, err error, now time.Time) reco
 // checkRequests settles the account's requests that are due: their askers may override, nobody answered, or what was
 // decided must have been carried out by now.
 func (d *dueChecker) checkRequests(ctx context.Context) {
-	all, err := d.Store.Approvals.Requests(ctx, d.account)
+	all, err := d.Store.Ledger.Requests(ctx, d.account)
 	now := d.now(d.account)
 	due := func(q record.ApprovalRequest) bool {
 		return !approval.DueAt(q).IsZero() && !now.Before(approval.DueAt(q))

@@ -241,15 +241,19 @@ func (r *reading) fromStore(n call.Needs) {
 	read(r, &f.Triages, n.Triages, s.Triage.AllTriage)
 	read(r, &f.Mutes.Fact, n.Mutes, s.Triage.Mutes)
 	read(r, &f.Context, n.Context, s.Triage.AccountContext)
-	read(r, &f.Approvals.Fact, n.Approvals, s.Approvals.Requests)
+	read(r, &f.Approvals.Fact, n.Approvals, s.Ledger.Requests)
 	read(r, &f.Storms.Fact, n.Storms, s.Attacks.Storms)
 	read(r, &f.InStorms, n.InStorms, r.inStorms)
 	read(r, &f.Grouped, n.Grouped, with(n.Grouped, r.grouped))
 	read(r, &f.Outages.Fact, n.Outages, with(n.Outages, s.Attacks.Outages))
 	read(r, &f.Audit.Fact, n.Audit, with(n.Audit, s.Audit.Entries))
-	read(r, &f.PermissionLoss, n.PermissionLoss, s.Permissions.PermissionLoss)
-	read(r, &f.Drill, n.Drill, s.Drills.Drill)
-	read(r, &f.Replicas, n.Replicas, func(ctx context.Context, _ string) (int, error) { return s.Drills.Serving(ctx) })
+	read(r, &f.PermissionLoss, n.PermissionLoss, s.Ledger.PermissionLoss)
+	read(r, &f.Drill, n.Drill, s.Triage.Drill)
+	read(r, &f.Replicas, n.Replicas, func(ctx context.Context, _ string) (n int, err error) {
+		err = s.Replicas.Hear(ctx)
+		n, _ = s.Replicas.Living()
+		return n, err
+	})
 
 	read(r, &f.Known, n.Known, found(n.Known, s.Attacks.KnownAttack))
 	read(r, &f.Triage, n.Triage, with(n.Triage, s.Triage.TriageOf))
@@ -278,7 +282,7 @@ func (r *reading) fromHere(n call.Needs) {
 
 // changes are the account's, which aren't known as long as what Redis lost isn't rebuilt.
 func (r *reading) changes(ctx context.Context, account string) ([]record.Change, error) {
-	epoch, err := r.Store.Epochs.Epoch(ctx, account)
+	epoch, err := r.Store.Ledger.Epoch(ctx, account)
 	switch {
 	case err != nil:
 		return nil, err

@@ -78,7 +78,7 @@ func savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.Perm
 		event := c.event(fmt.Sprintf("%s-%d", t.ID(), t.Revision), record.PermissionLost, t.Since,
 			record.PermissionChanged{Since: t.Since})
 		event.Revision = t.Revision
-		if err := c.draft.SavePermissionLoss(ctx, t, event); err != nil {
+		if _, err := c.draft.Save(ctx, record.Saves{Loss: &t, Events: []record.Event{event}}); err != nil {
 			return err
 		}
 		c.basis.Loss = t
@@ -121,6 +121,8 @@ func noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error)
 	case fault != nil || !change.OfRules(ch.Steps) || c.Context.RulesLockedAt.IsZero():
 		return
 	}
-	c.store(ctx, "write down whether rules are locked", "",
-		func(ctx context.Context) error { return c.draft.SaveLocked(ctx, at) })
+	c.store(ctx, "write down whether rules are locked", "", func(ctx context.Context) error {
+		_, err := c.draft.Save(ctx, record.Saves{Locked: &at})
+		return err
+	})
 }

@@ -189,7 +189,7 @@ func closeUndone(ctx context.Context, c *job, id string) error {
 			events = c.changeEvents(all[i])
 		}
 	}
-	if _, err := c.draft.SaveChanges(ctx, nil, events, change.Scheduled(all...)...); err != nil {
+	if _, err := c.draft.Save(ctx, record.Saves{Changes: change.Scheduled(all...), Events: events}); err != nil {
 		return refusal.Away(err)
 	}
 	c.changed(c.Account.Name, events, all)

@@ -133,7 +133,7 @@ func (c *job) acknowledgeByActing(ctx context.Context, ch record.Change) {
 			return nil
 		}
 		k.Owner = &record.Owner{ID: ch.Actor.ID, Team: ch.Actor.Team, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
-		err := c.draft.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k})
+		_, err := c.draft.Save(ctx, record.Saves{Triage: map[string]record.Triage{ch.AttackID: k}})
 		if err == nil {
 			c.basis.Triage = k
 		}
@@ -175,7 +175,7 @@ func (x *executor) changed(account string, events []record.Event, all []record.C
 func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	return c.claim.SaveChanges(ctx, entry, events, change.Scheduled(all...)...)
+	return c.claim.Save(ctx, record.Saves{Changes: change.Scheduled(all...), Events: events, Entry: entry})
 }
 
 // doStep does one step, or several at the same time: it writes them down, then sends them. Those that were perhaps sent
@@ -187,7 +187,7 @@ func (c *job) doStep(ctx context.Context, ch *record.Change, steps []record.Step
 	if err := c.markSent(ctx, steps); err != nil {
 		return err
 	}
-	if _, err := c.claim.SaveChanges(ctx, nil, nil, change.Scheduled(*ch)...); err != nil {
+	if _, err := c.claim.Save(ctx, record.Saves{Changes: change.Scheduled(*ch)}); err != nil {
 		markUnsent(steps)
 		return refusal.Away(err)
 	}

@@ -567,13 +567,13 @@ func (w *world) openStore() {
 	s.AddHook(line{w})
 	w.t.Cleanup(func() { require.NoError(w.t, s.Close()) })
 	w.store, w.ledger = s, &ledger{Ledger: s.Ledger, w: w, claims: map[string]*replica{}}
-	w.audit, w.asked, w.triage = &auditLog{Audit: s.Audit, w: w}, s.Approvals, s.Triage
+	w.audit, w.asked, w.triage = &auditLog{Audit: s.Audit, w: w}, s.Ledger, s.Triage
 }
 
 // beginState begins the state of all accounts.
 func (w *world) beginState() {
 	for _, a := range w.cfg.Accounts {
-		_, err := w.store.Epochs.Restore(w.t.Context(), a.Name, store.Rebuilt{Epoch: store.NewEpoch()})
+		_, err := w.store.Ledger.Restore(w.t.Context(), a.Name, store.Rebuilt{Epoch: store.NewEpoch()})
 		require.NoError(w.t, err)
 	}
 }

@@ -408,7 +408,7 @@ func drills(c *commands.Config) {
 // drill is what is kept.
 func (w *world) drill() record.Drill {
 	w.t.Helper()
-	d, err := w.store.Drills.Drill(w.t.Context(), "acme")
+	d, err := w.store.Triage.Drill(w.t.Context(), "acme")
 	require.NoError(w.t, err)
 	return d
 }
@@ -422,7 +422,8 @@ func (w *world) serves() (stop func()) {
 		_ = w.store.Replicas.Beat(ctx)
 	}()
 	require.Eventually(w.t, func() bool {
-		n, err := w.store.Drills.Serving(ctx)
+		err := w.store.Replicas.Hear(ctx)
+		n, _ := w.store.Replicas.Living()
 		return err == nil && n == 1
 	}, time.Minute, time.Second)
 	stop = func() {

@@ -57,7 +57,7 @@ type world struct {
 	store    *store.Store
 	ledger   *ledger // its ledger
 	triage   *store.Triage
-	asked    *store.Approvals
+	asked    *store.Ledger
 	audit    *auditLog
 	notified *notified
 	routing  call.Routing // of every attack

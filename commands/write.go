@@ -103,11 +103,11 @@ func write(ctx context.Context, c *job) (res call.Result, err error) {
 }
 
 // protects are the ranges that a command begins to protect, as targets: it must say whether they are denied.
-func protects(c *job, s call.Saves) (targets []record.Target) {
+func protects(c *job, s record.Saves) (targets []record.Target) {
 	if s.Protected == nil {
 		return nil
 	}
-	for _, p := range s.Protected.All {
+	for _, p := range *s.Protected {
 		same := func(known record.Protected) bool { return known.Range == p.Range }
 		if !slices.ContainsFunc(c.Context.Protected, same) {
 			targets = append(targets, record.RangeTarget(p.Range))
@@ -126,27 +126,19 @@ func notInHand(c *job, targets []record.Target) error {
 	return nil
 }
 
-// saveWrites stores what a command writes, one after another. The first error ends it.
-func saveWrites(ctx context.Context, c *job, s call.Saves) error {
+// saveWrites stores what a command writes.
+func saveWrites(ctx context.Context, c *job, s record.Saves) error {
 	for i := range s.Events {
 		s.Events[i].Request = c.RequestID()
 	}
-	var err error
-	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
-		err = c.draft.SaveTriage(ctx, s.Triage, s.Events...)
+	if _, err := c.draft.Save(ctx, s); err != nil {
+		return err
+	}
+	if len(s.Triage) > 0 {
 		c.Notifier.Redraw(c.Account.Name)
 	}
-	if err == nil && s.Mutes != nil {
-		err = c.draft.SaveMutes(ctx, s.Mutes.All, s.Mutes.Stale...)
-	}
-	if err == nil && s.Protected != nil {
-		err = c.draft.SaveProtected(ctx, s.Protected.All, s.Protected.Stale...)
-	}
-	if err == nil && s.Drill != nil {
-		err = c.draft.SaveDrill(ctx, *s.Drill, s.Events...)
-	}
-	if err == nil && len(s.Events) > 0 {
+	if len(s.Events) > 0 {
 		c.Notifier.Notify(c.Account.Name, s.Events)
 	}
-	return err
+	return nil
 }

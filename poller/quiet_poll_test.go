@@ -141,7 +141,7 @@ func owns(t *testing.T, s *store.Store) *store.Store {
 	})
 	t.Cleanup(func() { stop(); running.Wait() })
 	<-began
-	_, err := s.Epochs.Restore(ctx, "acme", store.Rebuilt{Epoch: store.NewEpoch()})
+	_, err := s.Ledger.Restore(ctx, "acme", store.Rebuilt{Epoch: store.NewEpoch()})
 	require.NoError(t, err)
 	return s
 }
@@ -150,7 +150,8 @@ func owns(t *testing.T, s *store.Store) *store.Store {
 func mute(t *testing.T, s *store.Store, all ...record.Mute) {
 	_, d, err := s.Ledger.Begin(t.Context(), "acme", "", false)
 	require.NoError(t, err)
-	require.NoError(t, d.SaveMutes(t.Context(), all))
+	_, err = d.Save(t.Context(), record.Saves{Mutes: &all})
+	require.NoError(t, err)
 }
 
 // A poll that finds nothing new sends Redis nothing, though a mute suppresses an attack and a storm groups others: the

@@ -141,9 +141,9 @@ func TestWhatIsStoredOfAnAttackStaysWhileSlackIsAway(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, waiting)
 		for _, id := range kept {
-			channel, _, err := w.store.Cards.Card(t.Context(), "acme", record.AttackID("acme", id))
+			at, err := w.store.Cards.Card(t.Context(), "acme", record.AttackID("acme", id))
 			require.NoError(t, err)
-			require.Equal(t, "C1", channel, id)
+			require.Equal(t, "C1", at.Channel, id)
 		}
 		w.polled(time.Hour)
 		require.Empty(t, w.stored())

@@ -160,7 +160,7 @@ func StoreRebuilt(a *config.Account, facts record.RebuildFacts) Message {
 			text.Newf("*%v: wafbot can't rebuild its state*: it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope `channels:history` (in a private channel `groups:history`)", account),
 
 			text.Newf("If its store (Redis) was emptied, cards come again, and what it changed before can't be undone from here. `wafbot doctor` says how to fix it"),
-		}, nil)
+		})
 	}
 	lines := text.Lines{
 		text.Newf("*%v: wafbot's store (Redis) was emptied*. Read back from this channel: %v, %v in force with their ends and undo",
@@ -185,7 +185,7 @@ func StoreRebuilt(a *config.Account, facts record.RebuildFacts) Message {
 		lines = append(lines, line)
 	}
 	lines.Addf("*Lost*: clicks that were not yet carried out (click again), requests that waited for approval (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (`protect` it again), and the audit log but for its copy on standard output")
-	return Lines(lines, nil)
+	return Lines(lines)
 }
 
 // TestCard is a card of a drill. It can't be mistaken for an attack's card.
@@ -212,5 +212,5 @@ func DrillReport(d record.Drill, now time.Time) Message {
 	if InSlack(d.By.ID) {
 		lines = mentioning(lines, d.By.ID)
 	}
-	return Lines(lines, nil)
+	return Lines(lines)
 }

@@ -27,13 +27,13 @@ func linesAbove(lines text.Lines, buttons []*slack.ButtonBlockElement) []slack.B
 }
 
 // Lines is a message of lines and buttons. Its notification has as many lines as fit.
-func Lines(lines text.Lines, buttons []call.Suggestion) Message {
+func Lines(lines text.Lines, buttons ...call.Suggestion) Message {
 	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
 }
 
 // Refused says what wasn't done, and in small print what to do next.
 func Refused(r *refusal.Refusal) Message {
-	msg := Lines(text.Lines{r.All()}, nil) // what is read aloud has no small print
+	msg := Lines(text.Lines{r.All()}) // what is read aloud has no small print
 	small, written := inSmall(r.Next)
 	msg.Blocks = append(sections(text.Lines{r.Text}, maxTogether-written), small...)
 	return msg
@@ -76,7 +76,7 @@ func Answer(res call.Result, inView bool) Message {
 	case res.Document != "":
 		return documentMessage(res, inView)
 	}
-	return Lines(res.Lines, nextPage(res.Next, inView))
+	return Lines(res.Lines, nextPage(res.Next, inView)...)
 }
 
 func nextPage(next *record.Line, inView bool) []call.Suggestion {
@@ -93,7 +93,7 @@ const maxPage = 8_000
 func documentMessage(res call.Result, inView bool) Message {
 	pages, page := documentPages(res.Document), call.PageOf(res.Line)
 	if page > len(pages) {
-		return Lines(text.Lines{call.NoPage(page, len(pages))}, nil)
+		return Lines(text.Lines{call.NoPage(page, len(pages))})
 	}
 	which := text.New("The report as Markdown, to be copied")
 	if len(pages) > 1 {
@@ -157,7 +157,7 @@ func Summary(a *config.Account, res call.Result) Message {
 
 // FormOffer answers a line that lacks an argument: what is missing, and a button for the form.
 func FormOffer(r *refusal.Refusal, line record.Line) Message {
-	return Lines(text.Lines{r.Text}, []call.Suggestion{{Label: "Fill in a form…", Line: line, Form: true}})
+	return Lines(text.Lines{r.Text}, call.Suggestion{Label: "Fill in a form…", Line: line, Form: true})
 }
 
 // Ask is the question before a change with warnings: what it does, the warnings, and buttons to go on or cancel.
@@ -176,5 +176,5 @@ func Ask(r *refusal.Refusal) Message {
 
 // DoctorTest is the test card of `wafbot doctor --post`. It mentions no one.
 func DoctorTest(of string) Message {
-	return Lines(text.Lines{text.Newf("*Test by wafbot doctor: *%v arrives here. Nothing happened, nothing is to be done.", of)}, nil)
+	return Lines(text.Lines{text.Newf("*Test by wafbot doctor: *%v arrives here. Nothing happened, nothing is to be done.", of)})
 }

@@ -2,10 +2,9 @@ package card
 
 import (
 	"cmp"
-	"fmt"
 	"net/url"
+	"regexp"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/slack-go/slack"
@@ -88,21 +87,17 @@ func (m *buttonMaker) link(l text.Link) *slack.ButtonBlockElement {
 	return m.button(ActionLink, l.Label, "").WithURL(u)
 }
 
+// unwritten matches what an address is not written with.
+var unwritten = regexp.MustCompile(`[^!-~]`)
+
 // openable escapes an http or https address. ok is false if it is none, or longer than most.
 func openable(address string, most int) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return "", false
 	}
-	var b strings.Builder
-	for _, c := range []byte(u.String()) { // keeps the query as written
-		if c > ' ' && c <= '~' {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String(), b.Len() <= most
+	address = unwritten.ReplaceAllStringFunc(u.String(), url.PathEscape) // keeps the query as written
+	return address, len(address) <= most
 }
 
 // buttonsOf are the buttons of blocks, in their order.

@@ -77,7 +77,7 @@ func ChangeSettled(ch, extended record.Change, ops string, buttons []call.Sugges
 		elsewhere, calls = mentioning(text.Lines{failure}, users...), len(users) > 1 || ops != ""
 		below = elsewhere
 	}
-	msg, reply = Lines(elsewhere, buttons), Lines(below, nil)
+	msg, reply = Lines(elsewhere, buttons...), Lines(below)
 	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: changeMeta(ch, extended)[0]}
 	reply.Metadata = msg.Metadata
 	return msg, reply, calls
@@ -94,7 +94,7 @@ func changeMeta(ch, extended record.Change) []map[string]any {
 // ChangeRest are the replies that carry what ChangeSettled has no room for: seldom any.
 func ChangeRest(ch, extended record.Change) (rest []Message) {
 	for _, part := range changeMeta(ch, extended)[1:] {
-		m := Lines(text.Lines{text.Newf("For the undo of `%v`: what stood there before", ch.ID)}, nil)
+		m := Lines(text.Lines{text.Newf("For the undo of `%v`: what stood there before", ch.ID)})
 		m.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: part}
 		rest = append(rest, m)
 	}
@@ -114,7 +114,7 @@ func settledLines(ch record.Change, seen text.Text) text.Lines {
 
 // Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.
 func Efficacy(s call.Situation, ch record.Change, users []string) Message {
-	return Lines(mentioning(efficacy.FailureLines(s, ch), users...), advice.Undo(ch, s.Now))
+	return Lines(mentioning(efficacy.FailureLines(s, ch), users...), advice.Undo(ch, s.Now)...)
 }
 
 // MitigationEnding asks whether to extend a change, or says that it has ended. attack is "" where the message is a
@@ -128,12 +128,12 @@ func MitigationEnding(ch record.Change, who, attack string, now time.Time) Messa
 	if ch.InForce(now) {
 		buttons = append(buttons, advice.Extend(ch))
 	}
-	return Lines(mentioning(lines, who), buttons)
+	return Lines(mentioning(lines, who), buttons...)
 }
 
 // EndOverdue says that a change still holds although its end has passed.
 func EndOverdue(a *config.Account, ch record.Change, who string, now time.Time) Message {
-	return Lines(mentioning(change.OverdueLines(a, ch, now), who, a.Ops()), nil)
+	return Lines(mentioning(change.OverdueLines(a, ch, now), who, a.Ops()))
 }
 
 // authors are who asked for a change and who approved it, as far as Slack knows them.

@@ -85,7 +85,7 @@ func TestViewsBesideForms(t *testing.T) {
 	}
 	anyway, err := AskView(asked, m)
 	require.NoError(t, err)
-	answer, err := AnswerView(Lines(text.Lines{text.New("Deny 203.0.113.7: accepted by the service")}, nil), m)
+	answer, err := AnswerView(Lines(text.Lines{text.New("Deny 203.0.113.7: accepted by the service")}), m)
 	require.NoError(t, err)
 	for name, v := range map[string]slack.ModalViewRequest{"loading": looking, "anyway": anyway, "answer": answer} {
 		requireView(t, v)

@@ -198,7 +198,7 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 		}
 		h := crowd(accounts, 3, words)
 		blocks := Home(h)
-		answer := Lines(slices.Repeat(text.Lines{text.New(strings.Repeat("x", 280))}, 40), nil)
+		answer := Lines(slices.Repeat(text.Lines{text.New(strings.Repeat("x", 280))}, 40))
 		requireHome(t, Renumber(slices.Concat(answer.Blocks, blocks)))
 		shown := strings.Join(markupOf(t, blocks), "\n")
 		require.Contains(t, shown, "Going on: "+known(int64(3*accounts+1)).String()+" attacks")
@@ -298,7 +298,7 @@ func TestWhomATakeoverMentions(t *testing.T) {
 	}
 	cases["a20"] = owner("cli:root", now, anna())
 	summaryOf := func(cases map[string]record.Triage) string {
-		return strings.Join(markupOf(t, Lines(TakeoverLines(record.Event{Account: "acme", At: since, Detail: record.AttackFacts{To: "U0ANN"}}, cases), nil).Blocks), "\n")
+		return strings.Join(markupOf(t, Lines(TakeoverLines(record.Event{Account: "acme", At: since, Detail: record.AttackFacts{To: "U0ANN"}}, cases)).Blocks), "\n")
 	}
 	require.Equal(t, "*Anna Weber* takes over 9 attacks of *acme*\n<@U0ROB>: no longer yours: `a10`, `a11`, `a12`, `a13`, `a14` and 2 more\n`@cli:root`: no longer yours: `a20`", summaryOf(cases))
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}

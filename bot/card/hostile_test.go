@@ -67,10 +67,10 @@ func hostileDrawn(said string) map[string]func() []any {
 		"FormView":    func() []any { return drawn(FormView(hostileForm(said), ViewMeta{})) },
 		"AskView":     func() []any { return drawn(AskView(ask, ViewMeta{})) },
 		"LoadingView": func() []any { return drawn(LoadingView(ViewMeta{Account: "acme"})) },
-		"AnswerView":  func() []any { return drawn(AnswerView(Lines(texts, buttons), ViewMeta{})) },
+		"AnswerView":  func() []any { return drawn(AnswerView(Lines(texts, buttons...), ViewMeta{})) },
 		"Ask":         func() []any { return []any{Ask(ask)} },
 		"Lines": func() []any {
-			return []any{Lines(texts, buttons), Lines(slices.Repeat(texts, 8), slices.Repeat(buttons, 30))}
+			return []any{Lines(texts, buttons...), Lines(slices.Repeat(texts, 8), slices.Repeat(buttons, 30)...)}
 		},
 		"documentMessage": func() []any {
 			return []any{documentMessage(call.Result{Lines: texts, Document: strings.Repeat(say.Markdown(time.UTC), 30)}, true)}

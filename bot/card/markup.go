@@ -3,6 +3,7 @@ package card
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -187,36 +188,12 @@ func (w *markupWriter) words(s string) {
 // harmless reports whether Slack shows a text as it is, whatever stands beside it.
 func harmless(s string) bool { return !strings.ContainsAny(s, special) && !strings.Contains(s, "www.") }
 
-// formats reports whether Slack could read markup in a word: formatting, a quotation, an emoji, a mention, an address.
-func formats(word string) bool {
-	if harmless(word) {
-		return false
-	}
-	if strings.ContainsAny(word, "*~`") || strings.HasPrefix(word, ">") || strings.Contains(word, "://") || strings.Contains(word, "www.") {
-		return true
-	}
-	if name := strings.TrimLeft(word, "(["); len(name) > 1 && (name[0] == '@' || name[0] == '#') && (name[1] < '0' || name[1] > '9') {
-		return true
-	}
-	if first, last := strings.Index(word, ":"), strings.LastIndex(word, ":"); last > first+1 {
-		return true
-	}
-	return italic(word)
-}
+// marked matches a word in which Slack could read markup: formatting, which it reads at the edges of words where it is an
+// underscore, a quotation, an address, a mention, an emoji.
+var marked = regexp.MustCompile("[*~`]|(^|[^\\pL\\p{Nd}])_|_([^\\pL\\p{Nd}]|$)|^>|://|www\\.|^[(\\[]*[@#][^0-9]|:.+:")
 
-// italic reports whether a word has an underscore that isn't inside a name: Slack formats at the edges of words only.
-func italic(word string) bool {
-	letters := []rune(word)
-	inside := func(i int) bool {
-		return i >= 0 && i < len(letters) && (unicode.IsLetter(letters[i]) || unicode.IsDigit(letters[i]))
-	}
-	for i, r := range letters {
-		if r == '_' && !(inside(i-1) && inside(i+1)) {
-			return true
-		}
-	}
-	return false
-}
+// formats reports whether Slack could read markup in a word.
+func formats(word string) bool { return !harmless(word) && marked.MatchString(word) }
 
 // escape escapes the three control characters of Slack's markup.
 func escape(s string) string {
@@ -245,14 +222,12 @@ func address(s text.Span) string {
 	return "<" + inLink.Replace(s.URL) + "|" + strings.ReplaceAll(escape(text.Sanitize(s.Text, maxLabel)), "|", "/") + ">"
 }
 
+// slackID matches what Slack's ids look like.
+var slackID = regexp.MustCompile(`^[A-Z0-9]{2,20}$`)
+
 // IsID reports whether s is a Slack id that begins with one of the letters: user (U, W), user group (S), channel (C,
 // G).
-func IsID(s, letters string) bool {
-	if len(s) < 2 || len(s) > 20 || !strings.ContainsRune(letters, rune(s[0])) {
-		return false
-	}
-	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
-}
+func IsID(s, letters string) bool { return slackID.MatchString(s) && strings.Contains(letters, s[:1]) }
 
 // InSlack reports whether an actor's id is a Slack user's. Those of other places begin with the place and a colon.
 func InSlack(actor string) bool { return actor != "" && !strings.Contains(actor, ":") }

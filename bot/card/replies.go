@@ -23,11 +23,11 @@ func Course(s call.Situation, course []record.HitPoint) Message {
 	}
 	line.Addf(": %v from %v, %v",
 		words.Figure(attack.Hits, "hit"), words.Figure(attack.SourceCount, "source"), words.StatusName(attack))
-	if known, ok := newTimeline(course, attack.Last); ok {
-		peak, at := known.peak() // as on the card
+	if _, ok := courseEnd(course, attack.Last); ok {
+		peak, at := peak(course) // as on the card
 		line.Addf("; peak about %v a minute at %v", about(peak), at)
 	}
-	return Lines(append(text.Lines{line}, whatWasDone(s)...), nil)
+	return Lines(append(text.Lines{line}, whatWasDone(s)...))
 }
 
 // Worse is the reply under a card when its attack got worse or resumed. It mentions a user or user group; "": none.
@@ -74,7 +74,7 @@ func MovedLine(a *config.Account, attack string, shown record.AttackState, to re
 
 // Moved replaces a card that has a successor.
 func Moved(a *config.Account, attack string, line text.Text) Message {
-	msg := Lines(text.Lines{line}, nil)
+	msg := Lines(text.Lines{line})
 	payload := accountMeta(a.Name)
 	payload["attack"] = text.Sanitize(attack, maxMeta)
 	msg.Metadata = bounded(MetaMessage, payload)
@@ -84,7 +84,7 @@ func Moved(a *config.Account, attack string, line text.Text) Message {
 // Stale is the reply under a card that has a successor and can't be edited.
 func Stale(line text.Text) Message {
 	note := text.Newf("*This card is out of date*, and Slack doesn't let it be edited any more. Its buttons still do what they say")
-	return Lines(text.Lines{note, line}, nil)
+	return Lines(text.Lines{note, line})
 }
 
 // HandoverLines says who owns an attack now, with the note of the hand-over.

@@ -18,13 +18,18 @@ const (
 
 // trend says whether more hits came in the later half of an attack's course than in the earlier; "" if too little is known.
 func trend(points []record.HitPoint, until time.Time) string {
-	t, ok := newTimeline(points, until)
+	end, ok := courseEnd(points, until)
 	if !ok {
 		return ""
 	}
-	half := t.begin() + (t.end-t.begin())/2
-	before, after := t.by(half)-t.by(t.begin()), t.by(t.end)-t.by(half)
-	switch {
+	begin, last := points[0], points[len(points)-1]
+	half, middle := begin.At+(end-begin.At)/2, float64(last.Hits)
+	i, _ := slices.BinarySearchFunc(points, half, func(p record.HitPoint, at int64) int { return cmp.Compare(p.At, at) })
+	if i < len(points) { // interpolated between two points
+		from, to := points[i-1], points[i]
+		middle = float64(from.Hits) + float64(to.Hits-from.Hits)*float64(half-from.At)/float64(to.At-from.At)
+	}
+	switch before, after := middle-float64(begin.Hits), float64(last.Hits)-middle; {
 	case after > 1.5*before:
 		return "rising"
 	case 1.5*after < before:
@@ -42,42 +47,20 @@ func about(n int64) apiclient.Figure {
 	return apiclient.Known((n + step/2) / step * step)
 }
 
-// timeline is the course of an attack's hits up to an end, in Unix seconds.
-type timeline struct {
-	points []record.HitPoint
-	end    int64
-}
-
-func newTimeline(points []record.HitPoint, until time.Time) (t timeline, ok bool) {
+// courseEnd is the end of an attack's course, in Unix seconds; ok is false if too little is known of it.
+func courseEnd(points []record.HitPoint, until time.Time) (end int64, ok bool) {
 	if len(points) < leastPoints || until.IsZero() {
-		return t, false
+		return 0, false
 	}
-	t = timeline{points, max(until.Unix(), points[len(points)-1].At)}
-	if t.end-t.begin() < int64(leastCourse/time.Second) || points[len(points)-1].Hits <= points[0].Hits {
-		return t, false
-	}
-	return t, true
-}
-
-func (t timeline) begin() int64 { return t.points[0].At }
-
-// by is how many hits there were by a moment, interpolated between two points.
-func (t timeline) by(at int64) float64 {
-	i, exact := slices.BinarySearchFunc(t.points, at, func(p record.HitPoint, at int64) int { return cmp.Compare(p.At, at) })
-	switch {
-	case i == len(t.points):
-		return float64(t.points[i-1].Hits)
-	case exact || i == 0:
-		return float64(t.points[i].Hits)
-	}
-	from, to := t.points[i-1], t.points[i]
-	return float64(from.Hits) + float64(to.Hits-from.Hits)*float64(at-from.At)/float64(to.At-from.At)
+	first, last := points[0], points[len(points)-1]
+	end = max(until.Unix(), last.At)
+	return end, end-first.At >= int64(leastCourse/time.Second) && last.Hits > first.Hits
 }
 
 // peak is the fastest rate between two points, in hits a minute, and when it was.
-func (t timeline) peak() (perMinute int64, at time.Time) {
-	from := t.points[0]
-	for _, to := range t.points[1:] {
+func peak(points []record.HitPoint) (perMinute int64, at time.Time) {
+	from := points[0]
+	for _, to := range points[1:] {
 		span := to.At - from.At
 		if span < leastSpan {
 			continue

@@ -128,21 +128,21 @@ func inputOf(f call.Field) *slack.InputBlock {
 func elementOf(f call.Field) slack.BlockElement {
 	options, groups := optionsOf(f)
 	chosen, choose := chosenOptions(f), plainText("Choose …", maxFieldLabel)
+	one := &slack.SelectBlockElement{Type: slack.OptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups}
 	switch f.Kind {
 	case call.FieldOne:
-		s := &slack.SelectBlockElement{Type: slack.OptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups}
 		if len(chosen) > 0 {
-			s.InitialOption = chosen[0]
+			one.InitialOption = chosen[0]
 		}
-		return s
+		return one
 	case call.FieldMany:
 		return &slack.MultiSelectBlockElement{Type: slack.MultiOptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups, InitialOptions: chosen}
 	case call.FieldUser:
-		s := &slack.SelectBlockElement{Type: slack.OptTypeUser, ActionID: f.Name, Placeholder: choose}
+		one.Type = slack.OptTypeUser
 		if len(f.Values) > 0 && strings.HasPrefix(f.Values[0], "U") {
-			s.InitialUser = f.Values[0]
+			one.InitialUser = f.Values[0]
 		}
-		return s
+		return one
 	}
 	words := slack.NewPlainTextInputBlockElement(nil, f.Name)
 	words.Multiline, words.MaxLength = f.Kind == call.FieldLines, maxFieldText

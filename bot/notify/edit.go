@@ -67,7 +67,7 @@ func (n wire) postSlot(ctx context.Context, channel string, urgent bool) (wait t
 	if urgent {
 		keep = 0
 	}
-	return n.cfg.Store.Pace.PostSlot(ctx, channel, perSecond, atOnce, keep)
+	return n.cfg.Store.Slack.PostSlot(ctx, channel, perSecond, atOnce, keep)
 }
 
 // editSlot takes the right to edit one message, when it is its turn among all that want to, of all accounts and
@@ -79,7 +79,7 @@ func (n wire) editSlot(ctx context.Context, turn record.EditTurn) (wait time.Dur
 	if !n.paced(slackconn.MethodUpdate) {
 		return 0, nil
 	}
-	return n.cfg.Store.Pace.EditSlot(ctx, editsPerMinute, turn)
+	return n.cfg.Store.Slack.EditSlot(ctx, editsPerMinute, turn)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for, or until stop is closed.

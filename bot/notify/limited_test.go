@@ -55,7 +55,7 @@ func TestAStopWaitsForNoEdit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := newBox(t)
 		for range editsPerMinute / 5 { // all that may come at once
-			wait, err := box.Pace.EditSlot(t.Context(), editsPerMinute, record.EditTurn{Of: "another", Due: time.Now()})
+			wait, err := box.Slack.EditSlot(t.Context(), editsPerMinute, record.EditTurn{Of: "another", Due: time.Now()})
 			require.NoError(t, err)
 			require.Zero(t, wait)
 		}

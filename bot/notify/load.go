@@ -58,19 +58,10 @@ func (f facts) ops() string {
 
 // kept is a message that is kept true: posted first, edited later.
 type kept struct {
-	in       messages // nil: the event is about none
-	id       string
+	id       string       // "": the event is about none
 	at       record.Place // zero: it isn't known to be anywhere
 	shows    int          // the revision that it shows
 	revision int          // the newest
-}
-
-// messages holds where messages are that are kept true: approval requests' cards, or the notice of a permission loss.
-type messages interface {
-	// MessageAt is where the message with that id is, and the revision that it shows; ts is "" if it isn't known to be
-	// anywhere.
-	MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
-	SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error
 }
 
 // loader reads what events and cards are drawn from.
@@ -121,14 +112,14 @@ func (n *Notifier) load(ctx context.Context, f *facts) (err error) {
 	case record.ApprovalChanged:
 		err = n.loadRequest(ctx, p.Request, f)
 	case record.PermissionChanged:
-		if f.loss, err = s.Permissions.PermissionLoss(ctx, f.Account); err != nil {
+		if f.loss, err = s.Ledger.PermissionLoss(ctx, f.Account); err != nil {
 			return err
 		}
 		if f.Changes, err = s.Ledger.Changes(ctx, f.Account); err == nil {
-			err = f.loadKept(ctx, kept{in: s.Permissions, id: f.loss.ID(), revision: f.loss.Revision})
+			err = n.loadKept(ctx, f, kept{id: f.loss.ID(), revision: f.loss.Revision})
 		}
 	case record.DrillFacts: // the event of its report is handled again until it is over
-		f.drill, err = s.Drills.Drill(ctx, f.Account)
+		f.drill, err = s.Triage.Drill(ctx, f.Account)
 		if err == nil && p.Report && p.Drill == f.drill.ID && f.drill.Waits(f.now) {
 			err = &laterError{due: time.Now().Add(drillAgain)}
 		}
@@ -165,27 +156,27 @@ func (n *Notifier) loadChange(ctx context.Context, id string, f *facts) (err err
 
 // loadRequest reads an approval request; it is zero after Redis was emptied.
 func (n *Notifier) loadRequest(ctx context.Context, id string, f *facts) error {
-	all, err := n.cfg.Store.Approvals.Requests(ctx, f.Account)
+	all, err := n.cfg.Store.Ledger.Requests(ctx, f.Account)
 	i := slices.IndexFunc(all, func(q record.ApprovalRequest) bool { return q.ID == id })
 	if err != nil || i < 0 {
 		return err
 	}
 	q := all[i]
 	f.request, f.attack = q, q.AttackID
-	if err := f.loadKept(ctx, kept{in: n.cfg.Store.Approvals, id: q.ID, revision: q.Revision}); err != nil {
+	if err := n.loadKept(ctx, f, kept{id: q.ID, revision: q.Revision}); err != nil {
 		return err
 	}
 	return n.awaitCard(ctx, f, q.At, false)
 }
 
-func (f *facts) loadKept(ctx context.Context, k kept) (err error) {
-	k.at.Channel, k.at.TS, k.shows, err = k.in.MessageAt(ctx, f.account.Name, k.id)
+func (n loader) loadKept(ctx context.Context, f *facts, k kept) (err error) {
+	k.at, k.shows, err = n.cfg.Store.Ledger.MessageAt(ctx, f.account.Name, k.id)
 	f.kept = k
 	return err
 }
 
 func (n loader) loadPlace(ctx context.Context, f *facts) (err error) {
-	f.Card.Channel, f.Card.TS, err = n.cfg.Store.Cards.Card(ctx, f.account.Name, f.attack)
+	f.Card, err = n.cfg.Store.Cards.Card(ctx, f.account.Name, f.attack)
 	return err
 }
 

@@ -52,9 +52,9 @@ func ackLapsed(was record.AttackFacts, f facts) plan {
 // assigned says who has an attack under its card, else in the channel, where it names the attack.
 func (f facts) assigned(lines []text.Text, broadcast bool) plan {
 	elsewhere := append(slices.Clip(lines), words.Attack(f.account.Account, f.State.Attack, f.At))
-	reply := f.post(card.Lines(lines, nil))
+	reply := f.post(card.Lines(lines))
 	reply.Broadcast = broadcast
-	return say(f.underCard(reply, f.post(card.Lines(elsewhere, nil))))
+	return say(f.underCard(reply, f.post(card.Lines(elsewhere))))
 }
 
 // tookOver mentions once each former owner, and the new one unless that person took the attacks over, as far as it
@@ -64,7 +64,7 @@ func tookOver(_ record.AttackFacts, f facts) plan {
 	if len(lines) == 0 {
 		return plan{}
 	}
-	return say(f.post(card.Lines(lines, nil)))
+	return say(f.post(card.Lines(lines)))
 }
 
 // summaryDue hands an account over in its channel, as it is when this is posted.

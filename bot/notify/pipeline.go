@@ -113,8 +113,8 @@ func (n *Notifier) say(ctx context.Context, f facts) error {
 		return n.record(ctx, e, record.Place{}, false)
 	}
 	first, err := n.sendAll(ctx, f, p.posts)
-	if k := f.kept; err == nil && k.in != nil && !first.done {
-		err = k.in.SaveMessageAt(ctx, e.Account, k.id, first.at.Channel, first.at.TS, k.revision)
+	if k := f.kept; err == nil && k.id != "" && !first.done {
+		err = n.cfg.Store.Ledger.SaveMessageAt(ctx, e.Account, k.id, first.at, k.revision)
 	}
 	switch {
 	case err != nil:

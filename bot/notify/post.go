@@ -159,7 +159,7 @@ func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool)
 		err = n.handle(ctx, f.account, lost)
 	}
 	if err == nil {
-		at.Channel, at.TS, err = n.cfg.Store.Cards.Card(ctx, reply.Account, f.attack)
+		at, err = n.cfg.Store.Cards.Card(ctx, reply.Account, f.attack)
 	}
 	if err != nil {
 		return at, fmt.Errorf("post card of %s again: %w", f.attack, err)

@@ -29,8 +29,8 @@ type found struct {
 
 // foundCard is an attack's card, with what it and the replies under it hold.
 type foundCard struct {
-	record.CardMetadata
-	ts string
+	CardMetadata record.CardMetadata
+	ts           string
 }
 
 // foundChange is what was posted of a change once, in one or more parts.
@@ -127,11 +127,9 @@ func (r *Rebuild) read(ctx context.Context, q slackconn.HistoryQuery) error {
 func (r *Rebuild) persist(ctx context.Context, ask func() error) error {
 	for try := 0; ; try++ {
 		err := ask()
-		if err == nil || slackconn.ErrorName(err) == "missing_scope" || errors.Is(err, slackconn.ErrSamePage) {
-			return err
-		}
 		v, wait := slackconn.Judge(err)
-		if v == slackconn.ChannelClosed || v == slackconn.ContentRefused || ctx.Err() != nil {
+		if err == nil || slackconn.ErrorName(err) == "missing_scope" || errors.Is(err, slackconn.ErrSamePage) ||
+			v == slackconn.ChannelClosed || v == slackconn.ContentRefused || ctx.Err() != nil {
 			return err
 		}
 		wait = max(wait, delay.Backoff(try, time.Second, time.Minute))
@@ -175,11 +173,9 @@ func (r *Rebuild) take(q slackconn.HistoryQuery, m slackconn.HistoryMessage) {
 	case card.MetaCard, card.MetaWorse:
 		r.takeAttack(q.Channel, m.TS, meta.EventType == card.MetaWorse, holds)
 	case card.MetaChange:
-		c := r.changes[text(holds, "sum")]
-		if c == nil {
-			c = &foundChange{parts: map[string]map[string]any{}}
-			r.changes[text(holds, "sum")] = c
-		}
+		sum := text(holds, "sum")
+		c := cmp.Or(r.changes[sum], &foundChange{parts: map[string]map[string]any{}})
+		r.changes[sum] = c
 		if c.parts[text(holds, "part")] = holds; later(m.TS, c.ts) {
 			c.channel, c.ts = q.Channel, m.TS
 		}
@@ -216,7 +212,7 @@ func (r *Rebuild) worsen() {
 	for _, reply := range r.worse {
 		id := record.AttackID(r.Account.Name, reply.AttackID)
 		if c, ok := r.cards[id]; ok {
-			c.CardMetadata = c.Worsened(reply)
+			c.CardMetadata = c.CardMetadata.Worsened(reply)
 			r.cards[id] = c
 		}
 	}

@@ -34,7 +34,7 @@ type Config struct {
 	Settle   time.Duration // how long a message of a dying replica can still arrive at Slack
 	Slack    *slackconn.Client
 	Service  *apiclient.Client
-	Epochs   *store.Epochs
+	Ledger   *store.Ledger
 	Clocks   *clock.Clocks
 	Show     func(account, progress string) // for /readyz; "": it is over
 	Log      *slog.Logger
@@ -55,7 +55,7 @@ type Rebuild struct {
 // changed. Begin returns nil if there is nothing to finish. It retries until Slack answers, however long that takes.
 func Begin(ctx context.Context, cfg Config) (r *Rebuild, err error) {
 	account := cfg.Account.Name
-	if epoch, err := cfg.Epochs.Epoch(ctx, account); err != nil || epoch != "" {
+	if epoch, err := cfg.Ledger.Epoch(ctx, account); err != nil || epoch != "" {
 		return nil, err
 	}
 	cfg.Log.Info("the account's state is empty: rebuilding it from slack",
@@ -77,7 +77,7 @@ func Begin(ctx context.Context, cfg Config) (r *Rebuild, err error) {
 		err = r.readChannels(ctx, begun.Add(-time.Hour)) // more than clocks differ
 	}
 	if err == nil {
-		_, err = cfg.Epochs.Restore(ctx, account, r.begins())
+		_, err = cfg.Ledger.Restore(ctx, account, r.begins())
 	}
 	cfg.Log.Info("the account's cards are back: reading the threads under them",
 		"account", account, "cards", len(r.cards))
@@ -106,7 +106,7 @@ func (r *Rebuild) Finish(ctx context.Context) error {
 		r.Log.Error("read the service's lists and rules: what no message holds stays unknown", "account", account, "err", err)
 	}
 	begins := r.state(store.NewEpoch(), Changes(r.Account, posted, at, r.now()), err != nil)
-	if begun, err := r.Epochs.Restore(ctx, account, begins); err != nil || !begun {
+	if begun, err := r.Ledger.Restore(ctx, account, begins); err != nil || !begun {
 		return err // another replica was faster, and posts the events
 	}
 	r.Log.Info("the account's state begins",
@@ -138,9 +138,9 @@ func (r *Rebuild) begins() store.Rebuilt {
 	now := r.now()
 	b := store.Rebuilt{At: now, FirstStart: r.began, Attacks: map[string]record.AttackState{}}
 	for _, id := range slices.Sorted(maps.Keys(r.cards)) {
-		c := r.cards[id]
-		b.Attacks[c.AttackID] = Attack(c.CardMetadata, now)
-		b.Cards = append(b.Cards, store.Card{Attack: id, Channel: c.Channel, TS: c.ts})
+		c, ts := r.cards[id].CardMetadata, r.cards[id].ts
+		b.Attacks[c.AttackID] = Attack(c, now)
+		b.Cards = append(b.Cards, store.Card{Attack: id, Channel: c.Channel, TS: ts})
 	}
 	return b
 }

@@ -164,7 +164,7 @@ func TestLinksOpenedWithoutRedis(t *testing.T) {
 	require.NoError(t, err)
 	defer opened.Close()
 	require.Eventually(t, func() bool {
-		third, err := opened.Links.TakeLink(t.Context(), "third", 2)
+		third, err := opened.Slack.TakeLink(t.Context(), "third", 2)
 		return err == nil && !third
 	}, patience, 100*time.Millisecond, "both are counted")
 }

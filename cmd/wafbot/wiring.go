@@ -96,7 +96,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		}}
 	s := cfg.Slack
 	a.slack = slackconn.Connect(slackconn.Config{
-		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.People, Calls: a.metrics.SlackCalls, Log: a.log,
+		Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, People: a.Slack, Calls: a.metrics.SlackCalls, Log: a.log,
 	})
 	for i := range cfg.Accounts {
 		t, err := a.tenant(i)
@@ -212,7 +212,7 @@ func (a *app) open() {
 		Store: a.Store,
 	})
 	a.server = bot.New(bot.Config{
-		Slack: a.slack, Secret: s.SigningSecret, Links: a.Links, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
+		Slack: a.slack, Secret: s.SigningSecret, Links: a.Store.Slack, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
 		Inbox: inbox{a.Inbox, a.Store}, AttackAt: a.Cards.AttackAt, Accounts: posted, Command: s.Command,
 		PagerSecret: a.cfg.PagerSecret, Called: a.called,
 		Damaged: func(ctx context.Context) []string { return a.Damaged(ctx, a.names()) },

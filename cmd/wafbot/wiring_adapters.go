@@ -43,10 +43,12 @@ func (a *app) Routing(ctx context.Context, account string, attack apiclient.Atta
 	var err error
 	s.Attack, _, err = a.Attacks.AttackState(ctx, account, id)
 	if err == nil {
-		s.Page, err = a.Pages.Page(ctx, account, id)
+		s.Page, err = a.Triage.Page(ctx, account, id)
 	}
 	if err == nil {
-		s.Card, _, err = a.Cards.Card(ctx, account, id)
+		var card record.Place
+		card, err = a.Cards.Card(ctx, account, id)
+		s.Card = card.Channel
 	}
 	return routing.Explain(a.tenants[account].Account, a.cfg.Timezone, attack, s, a.clocks.ServiceNow(account)), err
 }
@@ -72,10 +74,10 @@ func (a *app) Changed(account string) {
 // CardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
 func (a *app) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
 	links := map[string]string{}
-	places, err := a.Cards.CardsOf(ctx, account, attacks)
+	places, err := a.Cards.CardsOf(ctx, account, attacks...)
 	for attack, place := range places {
 		if err == nil {
-			links[attack], err = a.slack.Permalink(ctx, place[0], place[1])
+			links[attack], err = a.slack.Permalink(ctx, place.Channel, place.TS)
 		}
 	}
 	if err != nil {
@@ -111,7 +113,7 @@ func (a *app) called(ctx context.Context, pager, id string) (account, attack str
 		if len(routes) == 0 {
 			continue
 		}
-		pages, err := a.Pages.Pages(ctx, t.Name)
+		pages, err := a.Triage.Pages(ctx, t.Name)
 		if err != nil {
 			return "", "", err
 		}

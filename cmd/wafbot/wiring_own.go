@@ -130,7 +130,7 @@ func (a *app) paging(t *tenant) *paging.Paging {
 	}
 	return paging.New(paging.Config{
 		Account: t.Account, Clock: a.clocks.Service(t.Name), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
-		Pages: a.Pages, Triage: a.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages,
+		Pages: a.Triage, Triage: a.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages,
 		Log: a.log,
 	})
 }
@@ -151,7 +151,7 @@ func (a *app) rebuildFor(ctx context.Context, line record.Line, t terminal) {
 		if named := line.Keys["account"]; named != "" && named != account.Name || !a.posts(account.Name) {
 			continue
 		}
-		if epoch, err := a.Epochs.Epoch(ctx, account.Name); err == nil && epoch == "" && t.asks {
+		if epoch, err := a.Ledger.Epoch(ctx, account.Name); err == nil && epoch == "" && t.asks {
 			fmt.Fprintf(t.err, "wafbot: its store (Redis) is empty: rebuilding the state of %s from Slack\n", account.Name)
 		}
 		r, err := a.beginRebuild(ctx, account.Name)
@@ -170,7 +170,7 @@ func (a *app) beginRebuild(ctx context.Context, account string) (*rebuild.Rebuil
 	return rebuild.Begin(ctx, rebuild.Config{
 		Account: t.Account, Channels: t.Channels(), Settle: a.settle, Show: a.server.Rebuilding, Log: a.log,
 		Back:  max(2*t.Lookback, t.Policy.LongestDuration) + time.Hour, // a change's message follows a little after it
-		Slack: a.slack, Service: t.api, Epochs: a.Epochs, Clocks: a.clocks,
+		Slack: a.slack, Service: t.api, Ledger: a.Ledger, Clocks: a.clocks,
 	})
 }
 

@@ -95,7 +95,7 @@ type Result struct {
 	// Stream is printed at a terminal in the place of the lines, each item as a line of JSON; nil: there is none.
 	Stream iter.Seq2[any, error] `json:"-"`
 	Parts  []Part                `json:"-"` // the same as Lines, with what can be done about each; none: Lines are all there is
-	Saves  Saves                 `json:"-"` // of a command that writes
+	Saves  record.Saves          `json:"-"` // of a command that writes
 	Home   any                   `json:"-"` // of status: for a Home tab
 }
 

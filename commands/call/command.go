@@ -113,19 +113,3 @@ type Decision struct {
 	Line    record.Line // to carry out as the asker's; none of a rejection
 	Begun   bool        // decided by this very delivery before, or cut short
 }
-
-// Saves is what a command wants written to the store. The Runner writes it on the condition that nobody else wrote
-// since.
-type Saves struct {
-	Triage    map[string]record.Triage // by attack
-	Mutes     *Replacement[record.Mute]
-	Protected *Replacement[record.Protected]
-	Drill     *record.Drill
-	Events    []record.Event // stored in one step with Triage or Drill
-}
-
-// Replacement takes the place of all of the account's.
-type Replacement[T any] struct {
-	All   []T
-	Stale []string // attacks whose cards are or were about them
-}

@@ -19,7 +19,7 @@ func saveMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.
 		cards = staleCards(c, func(a apiclient.Attack) bool { return !a.Incident() && policy.MuteCovers(one, a) })
 	}
 	res := saved(one, answer...)
-	res.Saves.Mutes = &call.Replacement[record.Mute]{All: all, Stale: cards}
+	res.Saves.Mutes, res.Saves.Stale = &all, cards
 	return res
 }
 
@@ -34,7 +34,7 @@ func saveProtected(c *call.Call, res call.Result, all []record.Protected, change
 	if attack := c.Line.Keys["attack"]; attack != "" && !slices.Contains(cards, attack) {
 		cards = append(cards, attack)
 	}
-	res.Saves.Protected = &call.Replacement[record.Protected]{All: all, Stale: cards}
+	res.Saves.Protected, res.Saves.Stale = &all, cards
 	return res
 }
 

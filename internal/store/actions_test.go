@@ -196,7 +196,7 @@ func (p *protocol) saveAs(t *rapid.T, one *process) {
 	p.change.writers[p.writes] = one
 	ch := theChange
 	ch.Does = strconv.Itoa(p.writes)
-	_, err := one.claim.SaveChanges(t.Context(), nil, nil, ch)
+	_, err := one.claim.Save(t.Context(), record.Saves{Changes: []record.Change{ch}})
 	if last := p.change.holders[len(p.change.holders)-1]; last != one {
 		require.Error(t, err)
 	}
@@ -220,7 +220,7 @@ func (p *protocol) saveDraft(t *rapid.T) {
 	if one.draft == nil {
 		t.Skip("it read nothing")
 	}
-	err := one.draft.SaveMutes(t.Context(), nil)
+	err := saved(one.draft.Save(t.Context(), record.Saves{Mutes: &[]record.Mute{}}))
 	if p.written > one.drawn {
 		require.Error(t, err)
 	}

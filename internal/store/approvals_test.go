@@ -24,7 +24,7 @@ func waiting(id string, at time.Time) record.ApprovalRequest {
 }
 
 func saveRequest(ctx context.Context, l *store.Draft, q record.ApprovalRequest) error {
-	_, err := l.SaveRequest(ctx, nil, q)
+	_, err := l.Save(ctx, record.Saves{Request: &q})
 	return err
 }
 
@@ -67,17 +67,16 @@ func TestOldRequestsAreDeleted(t *testing.T) {
 		for id, q := range map[string]record.ApprovalRequest{"old": waiting("old", now.Add(-8*24*time.Hour)), "lately": waiting("lately", now.Add(-6*24*time.Hour))} {
 			q.State, q.CheckAt = record.RequestRejected, time.Time{}
 			drafted(t, s, func(l *store.Draft) error { return saveRequest(ctx, l, q) })
-			require.NoError(t, s.Approvals.SaveMessageAt(ctx, "acme", id, "C1", "1.1", 3))
+			require.NoError(t, s.Ledger.SaveMessageAt(ctx, "acme", id, record.Place{Channel: "C1", TS: "1.1"}, 3))
 		}
-		channel, ts, revision, err := s.Approvals.MessageAt(ctx, "acme", "old")
+		at, revision, err := s.Ledger.MessageAt(ctx, "acme", "old")
 		require.NoError(t, err)
-		require.Equal(t, []any{"C1", "1.1", 3}, []any{channel, ts, revision})
-		all, err := s.Approvals.Requests(ctx, "acme")
+		require.Equal(t, []any{record.Place{Channel: "C1", TS: "1.1"}, 3}, []any{at, revision})
+		all, err := s.Ledger.Requests(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		require.Equal(t, []string{"lately"}, w.rdb.HKeys(ctx, "{a:acme}:approvals").Val())
-		_, ts, _, err = s.Approvals.MessageAt(ctx, "acme", "old")
-		require.NoError(t, err)
-		require.Empty(t, ts)
+		left := w.rdb.TTL(ctx, "{a:acme}:message:old").Val()
+		require.True(t, left > 8*24*time.Hour && left <= 30*24*time.Hour, left)
 	})
 }

@@ -61,7 +61,7 @@ func (s *Replicas) Beat(ctx context.Context) error {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	for {
-		err := s.beat(ctx)
+		err := s.beat(ctx, s.replica)
 		if errors.Is(err, ErrNewer) || errors.Is(err, ErrOlder) {
 			return err
 		}
@@ -79,22 +79,34 @@ func (s *Replicas) Beat(ctx context.Context) error {
 	}
 }
 
-func (s *Replicas) beat(ctx context.Context) error {
+// Hear asks whether a living replica switches changes off, how many live, and reads Redis' clock, for a process that
+// doesn't beat, or not yet. It fails with ErrNewer or ErrOlder when Redis holds the state of another version.
+func (s *Replicas) Hear(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return s.beat(ctx, "")
+}
+
+// beat says that a replica lives, "" if none does, and notes what Redis answers.
+func (s *Replicas) beat(ctx context.Context, replica string) error {
 	asked := time.Now()
 	keys := []string{s.key(keyBeats), s.key(keyVersion), s.key(keyOff), keyNone(s.key(keyOff))}
-	answer, err := words(beat.Run(ctx, s.rdb, keys, s.replica, deadAfter.Milliseconds(), stateVersion, s.off), 1)
+	answer, err := words(beat.Run(ctx, s.rdb, keys, replica, deadAfter.Milliseconds(), stateVersion, s.off), 1)
 	if err != nil {
-		return fmt.Errorf("beat: %w", err)
+		s.noteAway(err)
+		return fmt.Errorf("ask for redis' time and the switch of changes: %w", s.withVersion(ctx, err))
 	}
-	if err := versionError(answer[0]); err != nil {
+	if err := versionError(answer[0]); answer[0] != "" && err != nil {
 		return err
 	}
 	if len(answer) < 3 {
 		return fmt.Errorf("beat: %w", ErrDamaged)
 	}
-	if err := s.noteTime(asked, answer[2]); err != nil {
-		return err
+	micros, err := strconv.ParseInt(answer[2], 10, 64)
+	if err != nil {
+		return fmt.Errorf("read redis' time: %w", err)
 	}
+	s.clocks.NoteRedis(asked, time.UnixMicro(micros))
 	living := answer[3:]
 	slices.Sort(living)
 	s.peers.mu.Lock()
@@ -105,38 +117,6 @@ func (s *Replicas) beat(ctx context.Context) error {
 		close(s.peers.changed)
 		s.peers.changed = make(chan struct{})
 	}
-	return nil
-}
-
-// Hear asks whether a living replica switches changes off, and reads Redis' clock, for a process that doesn't beat, or
-// not yet. It fails with ErrNewer or ErrOlder when Redis holds the state of another version.
-func (s *Replicas) Hear(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	asked := time.Now()
-	answer, err := words(hear.Run(ctx, s.rdb, []string{s.key(keyOff), s.key(keyVersion), keyNone(s.key(keyOff))}, deadAfter.Milliseconds()), 3)
-	if err != nil {
-		s.noteAway(err)
-		return fmt.Errorf("ask for redis' time and the switch of changes: %w", s.withVersion(ctx, err))
-	}
-	if answer[2] != "" {
-		if err := versionError(answer[2]); err != nil {
-			return err
-		}
-	}
-	s.peers.mu.Lock()
-	s.peers.off = answer[0] != "0"
-	s.peers.mu.Unlock()
-	return s.noteTime(asked, answer[1])
-}
-
-// noteTime notes Redis' time in Unix µs, as a script answered it that was asked then.
-func (s *Replicas) noteTime(asked time.Time, answer string) error {
-	micros, err := strconv.ParseInt(answer, 10, 64)
-	if err != nil {
-		return fmt.Errorf("read redis' time: %w", err)
-	}
-	s.clocks.NoteRedis(asked, time.UnixMicro(micros))
 	return nil
 }
 

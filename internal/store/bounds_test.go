@@ -50,9 +50,11 @@ func (b *bounded) attacks(t *testing.T, n int) {
 		_, err := b.s.Outbox.BeginNotify(ctx, "acme", e.ID, noon)
 		require.NoError(t, err)
 		recordPlace(t, b.s, e, "C1", fmt.Sprintf("%d.%d", n, i))
-		drafted(t, b.s, func(d *store.Draft) error { return d.SaveTriage(ctx, map[string]record.Triage{attack: spoken()}) })
-		require.NoError(t, b.s.Pages.SavePage(ctx, "acme", record.Page{ID: "p" + id, Attack: attack, State: record.PageCalling}))
-		require.NoError(t, b.s.Pages.DropPage(ctx, "acme", attack))
+		drafted(t, b.s, func(d *store.Draft) error {
+			return saved(d.Save(ctx, record.Saves{Triage: map[string]record.Triage{attack: spoken()}}))
+		})
+		require.NoError(t, b.s.Triage.SavePage(ctx, "acme", record.Page{ID: "p" + id, Attack: attack, State: record.PageCalling}))
+		require.NoError(t, b.s.Triage.DropPage(ctx, "acme", attack))
 		gone = append(gone, id)
 	}
 	stale, err := b.s.Cards.Stale(ctx, "acme")
@@ -76,7 +78,7 @@ func (b *bounded) people(t *testing.T, n int) {
 	require.NoError(t, err)
 	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: ch}}}))
 	ch.State, ch.CheckAt = record.StateUndone, time.Time{}
-	_, err = c.SaveChanges(ctx, nil, nil, ch)
+	_, err = c.Save(ctx, record.Saves{Changes: []record.Change{ch}})
 	require.NoError(t, err)
 	c.Release(ctx)
 	left, err := b.s.Ledger.Changes(ctx, "acme")
@@ -85,19 +87,23 @@ func (b *bounded) people(t *testing.T, n int) {
 
 	q := waiting(fmt.Sprintf("r%d", n), long)
 	q.State, q.Outcome, q.CheckAt = record.RequestRejected, "done", time.Time{}
-	drafted(t, b.s, func(d *store.Draft) error { _, err := d.SaveRequest(ctx, nil, q); return err })
-	require.NoError(t, b.s.Approvals.SaveMessageAt(ctx, "acme", q.ID, "C1", "1.1", 1))
-	asked, err := b.s.Approvals.Requests(ctx, "acme")
+	drafted(t, b.s, func(d *store.Draft) error { _, err := d.Save(ctx, record.Saves{Request: &q}); return err })
+	require.NoError(t, b.s.Ledger.SaveMessageAt(ctx, "acme", q.ID, record.Place{Channel: "C1", TS: "1.1"}, 1))
+	asked, err := b.s.Ledger.Requests(ctx, "acme")
 	require.NoError(t, err)
 	require.Empty(t, asked)
 
-	drafted(t, b.s, func(d *store.Draft) error { return d.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}) })
-	drafted(t, b.s, func(d *store.Draft) error { return d.SaveProtected(ctx, []record.Protected{{ID: "p1"}}) })
-	drafted(t, b.s, func(d *store.Draft) error { return d.SavePermissionLoss(ctx, refused()) })
 	drafted(t, b.s, func(d *store.Draft) error {
-		return d.SaveDrill(ctx, record.Drill{ID: fmt.Sprintf("d%d", n), Account: "acme"})
+		return saved(d.Save(ctx, record.Saves{Mutes: &[]record.Mute{muteFor(time.Hour, typeMute)}}))
 	})
-	require.NoError(t, b.s.Permissions.SaveMessageAt(ctx, "acme", "permission-1", "C1", "1.1", n))
+	drafted(t, b.s, func(d *store.Draft) error {
+		return saved(d.Save(ctx, record.Saves{Protected: &[]record.Protected{{ID: "p1"}}}))
+	})
+	drafted(t, b.s, func(d *store.Draft) error { return saved(d.Save(ctx, record.Saves{Loss: new(refused())})) })
+	drafted(t, b.s, func(d *store.Draft) error {
+		return saved(d.Save(ctx, record.Saves{Drill: &record.Drill{ID: fmt.Sprintf("d%d", n), Account: "acme"}}))
+	})
+	require.NoError(t, b.s.Ledger.SaveMessageAt(ctx, "acme", "permission-1", record.Place{Channel: "C1", TS: "1.1"}, n))
 }
 
 // endless are the keys without an end, with how much each holds.

@@ -11,27 +11,22 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// CardsOf are the channel and the ts of attacks' cards, by attack; those without one are left out.
-func (s *Cards) CardsOf(ctx context.Context, account string, attacks []string) (map[string][2]string, error) {
+// CardsOf are the places of attacks' cards, by attack; those without one are left out.
+func (s *Cards) CardsOf(ctx context.Context, account string, attacks ...string) (map[string]record.Place, error) {
 	found, err := s.rdb.HMGet(ctx, s.key(keyCards, account), attacks...).Result()
-	if err != nil {
-		return nil, fmt.Errorf("find cards of %s: %w", account, err)
-	}
-	places := map[string][2]string{}
+	places := map[string]record.Place{}
 	for i, one := range found {
 		if place, ok := one.(string); ok {
-			at := record.ReadPlace(place)
-			places[attacks[i]] = [2]string{at.Channel, at.TS}
+			places[attacks[i]] = record.ReadPlace(place)
 		}
 	}
-	return places, nil
+	return places, wrap(err, "find cards of %s", account)
 }
 
-// Card is where an attack's card is; both empty if it has none.
-func (s *Cards) Card(ctx context.Context, account, attack string) (channel, ts string, err error) {
-	place, err := word(s.rdb.HGet(ctx, s.key(keyCards, account), attack))
-	at := record.ReadPlace(place)
-	return at.Channel, at.TS, err
+// Card is where an attack's card is; zero if it has none.
+func (s *Cards) Card(ctx context.Context, account, attack string) (record.Place, error) {
+	place, err := word(get(ctx, s.rdb, s.key(keyCards, account), attack))
+	return record.ReadPlace(place), err
 }
 
 // cardAtFor is how long a message in a card's thread can be related to the attack.

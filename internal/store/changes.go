@@ -14,56 +14,6 @@ import (
 // endedFor is how long an ended change can still be read; the audit log keeps it longer.
 const endedFor = 30 * 24 * time.Hour
 
-// SaveChanges stores changes, new or again, with the times at which they are due, marks their attacks' cards stale,
-// announces events, and appends an audit entry if there is one, whose number it returns: all in one step.
-func (d *Draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
-	if len(all) == 0 {
-		return 0, nil
-	}
-	b := d.batch()
-	b.changes(ctx, all)
-	b.announce(events)
-	b.audit(entry)
-	err = d.save(ctx, b)
-	return b.audited, err
-}
-
-// changes stores changes, with the times at which they are due, and marks their attacks' cards stale.
-func (b *batch) changes(ctx context.Context, all []record.Change) {
-	for _, c := range all {
-		b.do("HSET", keyChanges, c.ID, b.json(c))
-		b.due(keyDue, c.ID, c.CheckAt)
-		b.stale(ctx, record.UrgentActed, c.AttackID)
-	}
-}
-
-// due sets when something is to be checked; zero: never.
-func (b *batch) due(pattern, id string, at time.Time) {
-	if at.IsZero() {
-		b.do("ZREM", pattern, id)
-	} else {
-		b.do("ZADD", pattern, at.Unix(), id)
-	}
-}
-
-// SaveDue stores what came of checking changes: when to check again, that people are asked or an end is overdue, which
-// is an event, and that a card is stale, all in one step.
-func (d *Draft) SaveDue(ctx context.Context, events []record.Event, all ...record.DueDecision) error {
-	b := d.batch()
-	for _, decision := range all {
-		c := decision.Change
-		b.due(keyDue, c.ID, decision.Next)
-		if decision.Asks || decision.Late || decision.Listed || decision.Seen {
-			b.do("HSET", keyChanges, c.ID, b.json(c))
-		}
-		if decision.Ended {
-			b.stale(ctx, record.UrgentActed, c.AttackID)
-		}
-	}
-	b.announce(events)
-	return d.save(ctx, b)
-}
-
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.
 func (s *Ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
 	return s.changes(ctx, account)

@@ -121,7 +121,9 @@ func TestDecisionsAreStored(t *testing.T) {
 			if l.Asks || l.Late {
 				events = append(events, event(l.Change.ID+":ends", ""))
 			}
-			drafted(t, s, func(lock *store.Draft) error { return lock.SaveDue(t.Context(), events, l) })
+			drafted(t, s, func(lock *store.Draft) error {
+				return saved(lock.Save(t.Context(), record.Saves{Due: []record.DueDecision{l}, Events: events}))
+			})
 		}
 		kept := func() record.Change {
 			all, err := s.Ledger.Changes(t.Context(), "acme")
@@ -148,8 +150,8 @@ func TestDecisionsAreStored(t *testing.T) {
 		require.Len(t, changeIDs(t, s), 1)
 
 		late := draft(t, w.open(t))
-		drafted(t, s, func(d *store.Draft) error { return d.SaveMutes(t.Context(), nil) })
-		require.ErrorIs(t, late.SaveDue(t.Context(), nil, record.DueDecision{Change: c, Next: at}), store.ErrChanged)
+		drafted(t, s, func(d *store.Draft) error { return saved(d.Save(t.Context(), record.Saves{Mutes: &[]record.Mute{}})) })
+		require.ErrorIs(t, saved(late.Save(t.Context(), record.Saves{Due: []record.DueDecision{record.DueDecision{Change: c, Next: at}}})), store.ErrChanged)
 		require.Empty(t, due(t, s, c.Until))
 	})
 }

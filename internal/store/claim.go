@@ -15,16 +15,6 @@ import (
 // claimFor is how long a claim lasts without being renewed.
 const claimFor = 3 * time.Second
 
-// Draft writes only if nobody wrote since its facts were read. Each of its writes
-// is one step, and fails with ErrChanged where somebody did. One goroutine uses it.
-type Draft struct {
-	*client
-
-	account  string
-	epoch    string
-	revision string
-}
-
 // Begin reads what each change of an account goes by, in one round trip: people wait for it; attack is "" where it is
 // about none. What is written as the draft follows from that. It fails with ErrEmptied, unless unread is set,
 // as long as what Redis lost wasn't rebuilt.
@@ -66,25 +56,6 @@ func readableEpoch(epoch string, unread bool) error {
 	return ErrEmptied
 }
 
-// save carries a batch out if nobody wrote since. If Redis' memory is full it fails: what can't be written down isn't
-// begun.
-func (d *Draft) save(ctx context.Context, b *batch) error {
-	b.needed = false
-	next := rand.Text()
-	b.do("SET", keyRevision, next)
-	b.unmet = ErrChanged
-	b.only(b.key(keyEpoch, d.account), d.epoch)
-	b.only(b.key(keyRevision, d.account), d.revision)
-	err := b.save(ctx)
-	if err == nil {
-		d.revision = next
-	}
-	return err
-}
-
-// batch is an empty one of the draft's account.
-func (d *Draft) batch() *batch { return d.client.batch(d.account) }
-
 // Claim is the right to carry changes out that were claimed together.
 type Claim struct {
 	*client
@@ -97,10 +68,10 @@ type Claim struct {
 
 // Claim stores changes as begun and claims them, all or none. The context ends when the claim is lost.
 func (d *Draft) Claim(ctx context.Context, all ...record.Change) (held context.Context, c *Claim, err error) {
-	b := d.batch()
+	b := d.batch(d.account)
 	l := newLease(d.key(keyClaim, d.account, all[0].ClaimedAs()), claimFor)
 	b.doAt("SET", l.key, l.token, "PX", claimFor.Milliseconds())
-	b.changes(ctx, all)
+	b.saves(ctx, record.Saves{Changes: all})
 	until := time.Now().Add(claimFor) // from before the request is sent, so that it is never later than Redis' own
 	if err := d.save(ctx, b); err != nil {
 		return nil, nil, err
@@ -138,18 +109,15 @@ func (s *client) claimed(ctx context.Context, account string, l *lease, until ti
 	return held, &Claim{s, account, l, s.renewing(held, l), open}, nil
 }
 
-// SaveChanges stores changes as Draft.SaveChanges does, while the claim is held; it fails with ErrLost when it
-// is not. With the last outcome of its changes the claim ends. A full Redis takes them all the same: what was claimed
-// may have been sent.
-func (c *Claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+// Save writes as Draft.Save does, while the claim is held; it fails with ErrLost when it is not. With the last outcome of
+// its changes the claim ends. A full Redis takes them all the same: what was claimed may have been sent.
+func (c *Claim) Save(ctx context.Context, s record.Saves) (n int64, err error) {
 	b := c.batch(c.account)
 	b.needed = true
-	b.changes(ctx, all)
-	b.announce(events)
-	b.audit(entry)
+	b.saves(ctx, s)
 	b.do("SET", keyRevision, rand.Text())
 	open := maps.Clone(c.open)
-	for _, ch := range all {
+	for _, ch := range s.Changes {
 		if ch.State != record.StateBegun {
 			delete(open, ch.ID)
 		}

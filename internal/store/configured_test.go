@@ -21,7 +21,7 @@ func TestAccountsWithChangesThatNothingEnds(t *testing.T) {
 		begin(t, s, "done")
 		_, d, err := s.Ledger.Begin(ctx, "gone", "", false)
 		require.NoError(t, err)
-		_, err = d.SaveChanges(ctx, nil, nil, change.Scheduled(record.Change{ID: "c1", Account: "gone", State: record.StateDone, At: noon, Until: noon.Add(1), Steps: rule})...)
+		_, err = d.Save(ctx, record.Saves{Changes: change.Scheduled(record.Change{ID: "c1", Account: "gone", State: record.StateDone, At: noon, Until: noon.Add(1), Steps: rule})})
 		require.NoError(t, err)
 		left, ended, err := s.Replicas.NotEnded(ctx, []string{"acme"})
 		require.NoError(t, err)

@@ -27,7 +27,7 @@ func testAudit(t *testing.T, s conforming) {
 	require.EqualValues(t, 1, got[int64](t)(s.Audit.Append(ctx, elsewhere)), "each account counts by itself")
 	s.drafted(t, func(l *store.Draft) {
 		e := entry(at, "deny 203.0.113.8")
-		n, err := l.SaveChanges(ctx, &e, nil, record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: at})
+		n, err := l.Save(ctx, record.Saves{Changes: []record.Change{record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: at}}, Entry: &e})
 		require.NoError(t, err)
 		require.EqualValues(t, 4, n, "with a change it is numbered all the same")
 		e.N = n

@@ -29,10 +29,10 @@ func testTriage(t *testing.T, s conforming) {
 	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, "acme", one)))
 	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")))
 	s.drafted(t, func(l *store.Draft) {
-		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{one: said}))
-		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: {Notes: said.Notes}}))
-		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: said}))
-		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m2", at), mute("m1", at)}, one))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Triage: map[string]record.Triage{one: said}})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Triage: map[string]record.Triage{two: {Notes: said.Notes}}})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Triage: map[string]record.Triage{two: said}})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Mutes: &[]record.Mute{mute("m2", at), mute("m1", at)}, Stale: []string{one}})))
 	})
 	require.Equal(t, said, got[record.Triage](t)(s.Triage.TriageOf(ctx, "acme", one)))
 	require.Equal(t, map[string]record.Triage{one: said, two: said}, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, "acme")))
@@ -40,7 +40,7 @@ func testTriage(t *testing.T, s conforming) {
 	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, "other", one)))
 	require.Empty(t, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, "other")))
 	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "other")))
-	s.drafted(t, func(l *store.Draft) { require.NoError(t, l.SaveMutes(ctx, nil)) })
+	s.drafted(t, func(l *store.Draft) { require.NoError(t, saved(l.Save(ctx, record.Saves{Mutes: &[]record.Mute{}}))) })
 	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")))
 }
 
@@ -57,31 +57,31 @@ func testContext(t *testing.T, s conforming) {
 	counted := map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
 	s.polled(t, polled{At: at, Sources: counted})
 	s.drafted(t, func(l *store.Draft) {
-		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
-		require.NoError(t, l.SaveLocked(ctx, at))
-		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m1", at)}))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Protected: &protected, Stale: []string{"a1", "a2"}})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Locked: &at})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Mutes: &[]record.Mute{mute("m1", at)}})))
 	})
 	require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: at, Sources: counted, Mutes: []record.Mute{mute("m1", at)}}, known("acme"))
 	require.Equal(t, record.AccountContext{}, known("other"))
 	s.drafted(t, func(l *store.Draft) {
-		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
-		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
-		require.NoError(t, l.SaveMutes(ctx, nil))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Protected: new(protected[1:])})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Locked: &time.Time{}})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Mutes: &[]record.Mute{}})))
 	})
 	require.Equal(t, record.AccountContext{Protected: protected[1:], Sources: counted}, known("acme"))
 }
 
 func testPermissions(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, "acme")))
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ledger.PermissionLoss(ctx, "acme")))
 	loss := record.PermissionLoss{Account: "acme", Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists},
 		Refused: []record.RefusedChange{{Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7", By: ann(), At: at}}}
 	for range 2 { // the second is in the place of the first
-		s.drafted(t, func(l *store.Draft) { require.NoError(t, l.SavePermissionLoss(ctx, loss)) })
-		require.Equal(t, loss, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, "acme")))
+		s.drafted(t, func(l *store.Draft) { require.NoError(t, saved(l.Save(ctx, record.Saves{Loss: &loss}))) })
+		require.Equal(t, loss, got[record.PermissionLoss](t)(s.Ledger.PermissionLoss(ctx, "acme")))
 		loss.Until, loss.Revision = at.Add(time.Minute), 2
 	}
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, "other")))
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ledger.PermissionLoss(ctx, "other")))
 }
 
 func testBasis(t *testing.T, s conforming) {
@@ -102,9 +102,9 @@ func testBasis(t *testing.T, s conforming) {
 	said := record.Triage{Owner: &record.Owner{ID: "U2", Name: "Bob", Since: at, By: ann()}}
 	s.save(t, record.Change{ID: "c1", Account: "acme", AttackID: attack, At: at, State: record.StateDone, Until: at.Add(time.Hour)})
 	s.drafted(t, func(l *store.Draft) {
-		require.NoError(t, l.SavePermissionLoss(ctx, loss))
-		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{attack: said}))
-		require.NoError(t, l.SaveLocked(ctx, at))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Loss: &loss})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Triage: map[string]record.Triage{attack: said}})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Locked: &at})))
 	})
 	whole := basis(attack)
 	seen, ok, err := s.Attacks.LastObservation(ctx, "acme", attack)
@@ -120,18 +120,21 @@ func testBasis(t *testing.T, s conforming) {
 
 func testDrills(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
-	require.Equal(t, 1, got[int](t)(s.Drills.Serving(ctx)))
-	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, "acme")))
+	require.NoError(t, s.Replicas.Hear(ctx))
+	living, heard := s.Replicas.Living()
+	require.True(t, heard)
+	require.Equal(t, 1, living)
+	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Triage.Drill(ctx, "acme")))
 	d := record.Drill{
 		ID: "d1", Account: "acme", By: ann(), At: at, Page: true, Cards: []record.DrillCard{{Channel: "C1", Mention: "S1", Pager: "everything"}},
 	}
 	for range 2 { // the second is in the place of the first
-		s.drafted(t, func(l *store.Draft) { require.NoError(t, l.SaveDrill(ctx, d)) })
-		require.Equal(t, d, got[record.Drill](t)(s.Drills.Drill(ctx, "acme")))
+		s.drafted(t, func(l *store.Draft) { require.NoError(t, saved(l.Save(ctx, record.Saves{Drill: &d}))) })
+		require.Equal(t, d, got[record.Drill](t)(s.Triage.Drill(ctx, "acme")))
 		by := ann()
 		d.Cards[0].By, d.Cards[0].After = &by, time.Minute
 	}
-	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, "other")))
+	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Triage.Drill(ctx, "other")))
 }
 
 func testEfficacy(t *testing.T, s conforming) {

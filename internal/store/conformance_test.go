@@ -206,7 +206,7 @@ func (s conforming) drafted(t *testing.T, do func(d *store.Draft)) {
 func (s conforming) save(t *testing.T, all ...record.Change) {
 	t.Helper()
 	s.drafted(t, func(d *store.Draft) {
-		n, err := d.SaveChanges(t.Context(), nil, nil, all...)
+		n, err := d.Save(t.Context(), record.Saves{Changes: all})
 		require.NoError(t, err)
 		require.Zero(t, n, "there is no entry")
 	})
@@ -227,3 +227,6 @@ func got[T any](t *testing.T) func(v T, err error) T {
 		return v
 	}
 }
+
+// saved is the error of a save.
+func saved(_ int64, err error) error { return err }

@@ -44,12 +44,12 @@ func testChanges(t *testing.T, s conforming) {
 
 	s.drafted(t, func(l *store.Draft) {
 		e := entry(at, "deny 203.0.113.7")
-		n, err := l.SaveChanges(t.Context(), &e, nil, whole)
+		n, err := l.Save(t.Context(), record.Saves{Changes: []record.Change{whole}, Entry: &e})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
-		n, err = l.SaveChanges(t.Context(), &e, nil)
+		n, err = l.Save(t.Context(), record.Saves{})
 		require.NoError(t, err)
-		require.Zero(t, n, "without a change nothing is stored")
+		require.Zero(t, n, "nothing is stored")
 	})
 	require.Len(t, got[[]record.AuditEntry](t)(s.Audit.Entries(t.Context(), "acme", at.Add(-time.Minute))), 1)
 }
@@ -67,17 +67,17 @@ func saves(ctx context.Context, l *store.Draft, at time.Time) (errs map[string]e
 	drilled := eventOf("drilled", record.DrillChanged, record.DrillFacts{Drill: "d1"})
 	ch := record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: at, Until: at.Add(-time.Minute)}
 	e := entry(at, "deny 203.0.113.7")
-	_, changes := l.SaveChanges(ctx, &e, []record.Event{settled}, ch)
-	_, request := l.SaveRequest(ctx, &e, requestOf("r1", at), asked)
+	_, changes := l.Save(ctx, record.Saves{Changes: []record.Change{ch}, Events: []record.Event{settled}, Entry: &e})
+	_, request := l.Save(ctx, record.Saves{Request: new(requestOf("r1", at)), Events: []record.Event{asked}, Entry: &e})
 	return map[string]error{
 		"changes": changes, "request": request,
-		"decisions":  l.SaveDue(ctx, []record.Event{overdue}, record.DueDecision{Change: ch, Asks: true, Next: at}),
-		"triage":     l.SaveTriage(ctx, map[string]record.Triage{"a1": {Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}}, handed),
-		"mutes":      l.SaveMutes(ctx, []record.Mute{mute("m1", at)}, "a1"),
-		"protected":  l.SaveProtected(ctx, []record.Protected{{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24")}}, "a1"),
-		"locked":     l.SaveLocked(ctx, at),
-		"permission": l.SavePermissionLoss(ctx, record.PermissionLoss{Account: "acme", Since: at}, lost),
-		"drill":      l.SaveDrill(ctx, record.Drill{ID: "d1", Account: "acme", At: at}, drilled),
+		"decisions":  saved(l.Save(ctx, record.Saves{Due: []record.DueDecision{record.DueDecision{Change: ch, Asks: true, Next: at}}, Events: []record.Event{overdue}})),
+		"triage":     saved(l.Save(ctx, record.Saves{Triage: map[string]record.Triage{"a1": {Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}}, Events: []record.Event{handed}})),
+		"mutes":      saved(l.Save(ctx, record.Saves{Mutes: &[]record.Mute{mute("m1", at)}, Stale: []string{"a1"}})),
+		"protected":  saved(l.Save(ctx, record.Saves{Protected: &[]record.Protected{{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24")}}, Stale: []string{"a1"}})),
+		"locked":     saved(l.Save(ctx, record.Saves{Locked: &at})),
+		"permission": saved(l.Save(ctx, record.Saves{Loss: &record.PermissionLoss{Account: "acme", Since: at}, Events: []record.Event{lost}})),
+		"drill":      saved(l.Save(ctx, record.Saves{Drill: &record.Drill{ID: "d1", Account: "acme", At: at}, Events: []record.Event{drilled}})),
 	}, []record.Event{settled, overdue, asked, handed, lost, drilled}
 }
 
@@ -88,8 +88,8 @@ func testDraft(t *testing.T, s conforming) {
 	require.NoError(t, err)
 	require.Empty(t, basis.Changes)
 	s.drafted(t, func(d *store.Draft) {
-		require.NoError(t, d.SaveMutes(ctx, []record.Mute{mute("m1", at)}))
-		require.NoError(t, d.SaveMutes(ctx, []record.Mute{mute("m2", at)}), "its own writes are no others'")
+		require.NoError(t, saved(d.Save(ctx, record.Saves{Mutes: &[]record.Mute{mute("m1", at)}})))
+		require.NoError(t, saved(d.Save(ctx, record.Saves{Mutes: &[]record.Mute{mute("m2", at)}})), "its own writes are no others'")
 	})
 	errs, _ := saves(ctx, mine, at)
 	for what, err := range errs {
@@ -100,11 +100,11 @@ func testDraft(t *testing.T, s conforming) {
 	require.Empty(t, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", at.Add(time.Hour))))
 	require.Empty(t, s.trail(t, time.Time{}))
 	require.EqualValues(t, 1, got[int64](t)(s.Audit.Append(ctx, entry(at, "status"))), "nothing was numbered")
-	require.Empty(t, got[[]record.ApprovalRequest](t)(s.Approvals.Requests(ctx, "acme")))
+	require.Empty(t, got[[]record.ApprovalRequest](t)(s.Ledger.Requests(ctx, "acme")))
 	require.Empty(t, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, "acme")))
 	require.Equal(t, record.AccountContext{Mutes: []record.Mute{mute("m2", at)}}, got[record.AccountContext](t)(s.Triage.AccountContext(ctx, "acme")))
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, "acme")))
-	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, "acme")))
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ledger.PermissionLoss(ctx, "acme")))
+	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Triage.Drill(ctx, "acme")))
 	require.Empty(t, s.events(t), "neither the state nor its events")
 	s.save(t, record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: at}) // begun anew it is stored
 }
@@ -129,10 +129,10 @@ func testClaim(t *testing.T, s conforming) {
 	ctx, ch := t.Context(), begunChange("c1", "")
 	held, d, mine := s.claimed(t, ch)
 	require.Equal(t, []string{"c1"}, s.changeIDs(t, "acme"), "it is stored with its claim")
-	require.NoError(t, d.SaveLocked(ctx, now()), "the draft's own claim is no other's write")
+	require.NoError(t, saved(d.Save(ctx, record.Saves{Locked: new(now())})), "the draft's own claim is no other's write")
 	_, _, err := s.Ledger.Resume(ctx, ch)
 	require.ErrorIs(t, err, store.ErrClaimed)
-	_, err = mine.SaveChanges(ctx, nil, nil, ch)
+	_, err = mine.Save(ctx, record.Saves{Changes: []record.Change{ch}})
 	require.NoError(t, err, "what others wrote meanwhile is no matter")
 	_, _, err = s.Ledger.Resume(ctx, ch)
 	require.ErrorIs(t, err, store.ErrClaimed, "its outcome isn't known")
@@ -145,9 +145,9 @@ func testClaim(t *testing.T, s conforming) {
 	_, before, err := s.Ledger.Begin(ctx, "acme", "")
 	require.NoError(t, err)
 	ch.State = record.StateDone
-	_, err = mine.SaveChanges(ctx, nil, nil, ch)
+	_, err = mine.Save(ctx, record.Saves{Changes: []record.Change{ch}})
 	require.NoError(t, err)
-	require.ErrorIs(t, before.SaveMutes(ctx, nil), store.ErrChanged, "an outcome is a write, too")
+	require.ErrorIs(t, saved(before.Save(ctx, record.Saves{Mutes: &[]record.Mute{}})), store.ErrChanged, "an outcome is a write, too")
 	require.NoError(t, held.Err(), "a claim that was resumed ends when it is released: others may have been claimed with it")
 	mine.Release(ctx)
 	require.Error(t, held.Err())
@@ -166,14 +166,14 @@ func testClaimAll(t *testing.T, s conforming) {
 	require.ErrorIs(t, err, store.ErrChanged)
 	require.ElementsMatch(t, []string{"c1", "c2"}, s.changeIDs(t, "acme"))
 	one.State = record.StateFailed
-	_, err = mine.SaveChanges(ctx, nil, nil, one)
+	_, err = mine.Save(ctx, record.Saves{Changes: []record.Change{one}})
 	require.NoError(t, err)
 	for _, ch := range []record.Change{one, two} {
 		_, _, err = s.Ledger.Resume(ctx, ch)
 		require.ErrorIs(t, err, store.ErrClaimed, ch.ID)
 	}
 	two.State = record.StateDone
-	_, err = mine.SaveChanges(ctx, nil, nil, two)
+	_, err = mine.Save(ctx, record.Saves{Changes: []record.Change{two}})
 	require.NoError(t, err)
 	mine.Release(ctx)
 	_, last, err := s.Ledger.Resume(ctx, two)
@@ -188,7 +188,7 @@ func testLostClaim(t *testing.T, s conforming) {
 	s.loseClaim(t, ch)
 	e, done := entry(ch.At, "deny 203.0.113.7"), ch
 	done.State = record.StateDone
-	_, err := mine.SaveChanges(ctx, &e, []record.Event{eventOf("settled", record.ChangeSettled, record.ChangeFacts{Change: "c1"})}, done)
+	_, err := mine.Save(ctx, record.Saves{Changes: []record.Change{done}, Events: []record.Event{eventOf("settled", record.ChangeSettled, record.ChangeFacts{Change: "c1"})}, Entry: &e})
 	require.ErrorIs(t, err, store.ErrLost)
 	mine.Release(ctx)
 	require.Equal(t, []record.Change{ch}, got[[]record.Change](t)(s.Ledger.Changes(ctx, "acme")))
@@ -227,7 +227,7 @@ func testOneStep(t *testing.T, s conforming) {
 		for i := range writes {
 			id := strconv.Itoa(i)
 			events := []record.Event{eventOf(id, record.ChangeSettled, record.ChangeFacts{Change: id})}
-			if _, err := l.SaveChanges(ctx, nil, events, record.Change{ID: id, Account: "acme", State: record.StateDone, At: at}); err != nil {
+			if _, err := l.Save(ctx, record.Saves{Changes: []record.Change{record.Change{ID: id, Account: "acme", State: record.StateDone, At: at}}, Events: events}); err != nil {
 				written <- err
 				return
 			}
@@ -307,7 +307,7 @@ func testDecisions(t *testing.T, s conforming) {
 	verified := change.ModeVerified(switched, nil)
 	require.Equal(t, switched.Until.Add(-15*time.Minute), verified.Next, "then before its end")
 	s.drafted(t, func(l *store.Draft) {
-		require.NoError(t, l.SaveDue(ctx, nil, verified, record.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, record.DueDecision{Change: checked}, record.DueDecision{Change: deleted, Listed: true}))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Due: []record.DueDecision{verified, record.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, record.DueDecision{Change: checked}, record.DueDecision{Change: deleted, Listed: true}}})))
 	})
 	require.Equal(t, []record.Change{notified, quiet, deleted, verified.Change}, got[[]record.Change](t)(s.Ledger.Changes(ctx, "acme")), "only what people are notified of changes the change")
 	require.Equal(t, []string{"c1", "c4"}, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", at.Add(2*time.Hour))), "no next time: never")
@@ -326,16 +326,16 @@ func requestOf(id string, at time.Time) record.ApprovalRequest {
 func testRequests(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	all := func(account string) []record.ApprovalRequest {
-		return got[[]record.ApprovalRequest](t)(s.Approvals.Requests(ctx, account))
+		return got[[]record.ApprovalRequest](t)(s.Ledger.Requests(ctx, account))
 	}
 	require.Empty(t, all("acme"))
 	s.drafted(t, func(l *store.Draft) {
 		e := entry(at, "deny country:FR")
-		n, err := l.SaveRequest(ctx, &e, requestOf("r1", at))
+		n, err := l.Save(ctx, record.Saves{Request: new(requestOf("r1", at)), Entry: &e})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
 		for _, q := range []record.ApprovalRequest{requestOf("r3", at.Add(time.Second)), requestOf("r2", at.Add(time.Second))} {
-			n, err = l.SaveRequest(ctx, nil, q)
+			n, err = l.Save(ctx, record.Saves{Request: &q})
 			require.NoError(t, err)
 			require.Zero(t, n)
 		}
@@ -348,7 +348,7 @@ func testRequests(t *testing.T, s conforming) {
 	decided := requestOf("r1", at)
 	decided.State, decided.Revision = record.RequestExpired, 2
 	s.drafted(t, func(l *store.Draft) {
-		_, err := l.SaveRequest(ctx, nil, decided)
+		_, err := l.Save(ctx, record.Saves{Request: &decided})
 		require.NoError(t, err)
 	})
 	require.Equal(t, decided, all("acme")[2], "in the place of what it was")

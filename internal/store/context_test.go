@@ -29,8 +29,8 @@ func TestAnAccountsContextIsShared(t *testing.T) {
 			{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: config.DenyApproval},
 		}
 		l := draft(t, s)
-		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
-		require.NoError(t, l.SaveLocked(ctx, noon))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Protected: &protected, Stale: []string{"a1", "a2"}})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Locked: &noon})))
 		source := netip.MustParseAddr("203.0.113.7")
 		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
 		require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: noon, Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}, contextOf(t, other, "acme"))
@@ -41,8 +41,8 @@ func TestAnAccountsContextIsShared(t *testing.T) {
 		require.Contains(t, marks, "a2")
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon}))
-		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
-		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Locked: &time.Time{}})))
+		require.NoError(t, saved(l.Save(ctx, record.Saves{Protected: new(protected[1:])})))
 		context := contextOf(t, other, "acme")
 		require.Equal(t, protected[1:], context.Protected)
 		require.Zero(t, context.RulesLockedAt)
@@ -55,15 +55,15 @@ func TestPeopleMarks(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		mark := func(of string) string {
-			mark, err := other.People.PeopleMark(ctx, of)
+			mark, err := other.Slack.PeopleMark(ctx, of)
 			require.NoError(t, err)
 			return mark
 		}
 		require.Empty(t, mark("U1"))
-		require.NoError(t, s.People.PeopleChanged(ctx, "U1"))
+		require.NoError(t, s.Slack.PeopleChanged(ctx, "U1"))
 		first := mark("U1")
 		require.NotEmpty(t, first)
-		require.NoError(t, s.People.PeopleChanged(ctx, "U1"))
+		require.NoError(t, s.Slack.PeopleChanged(ctx, "U1"))
 		require.NotEqual(t, first, mark("U1"))
 		require.Empty(t, mark("groups"))
 	})

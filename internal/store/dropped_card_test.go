@@ -62,9 +62,9 @@ func TestTheCardOfADamagedPlaceIsFoundAgain(t *testing.T) {
 			require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, text).Err())
 			_, err = s.Outbox.Notified(ctx, n, "C1", "1.1", true)
 			require.NoError(t, err)
-			channel, ts, err := s.Cards.Card(ctx, "acme", attack)
+			at, err := s.Cards.Card(ctx, "acme", attack)
 			require.NoError(t, err)
-			require.Equal(t, []string{"C1", "1.1"}, []string{channel, ts}, text)
+			require.Equal(t, record.Place{Channel: "C1", TS: "1.1"}, at, text)
 		}
 	})
 }

@@ -15,7 +15,7 @@ func NewEpoch() string { return fmt.Sprint(stateVersion, " ", rand.Text()) }
 
 // Epoch names an account's state; "" when there is none: it never began, or Redis was emptied. Until Restore no user is
 // notified and nothing is changed.
-func (s *Epochs) Epoch(ctx context.Context, account string) (string, error) {
+func (s *Ledger) Epoch(ctx context.Context, account string) (string, error) {
 	return word(s.rdb.Get(ctx, s.key(keyEpoch, account)))
 }
 
@@ -38,7 +38,7 @@ type Card struct{ Attack, Channel, TS string }
 // then it does nothing, and begun is false. What is stored already was written since Redis was emptied, and is newer.
 // Without an epoch the state hasn't begun yet: what is restored is enough to watch the account and to post, and nothing
 // is changed.
-func (s *Epochs) Restore(ctx context.Context, account string, r Rebuilt) (begun bool, err error) {
+func (s *Ledger) Restore(ctx context.Context, account string, r Rebuilt) (begun bool, err error) {
 	b := s.batch(account)
 	b.only(b.key(keyEpoch, account), nothing)
 	b.rebuilt(r)

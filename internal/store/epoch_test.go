@@ -23,7 +23,7 @@ func rebuilt() store.Rebuilt {
 
 func restore(t *testing.T, s *store.Store, r store.Rebuilt) {
 	t.Helper()
-	begun, err := s.Epochs.Restore(t.Context(), "acme", r)
+	begun, err := s.Ledger.Restore(t.Context(), "acme", r)
 	require.NoError(t, err)
 	require.True(t, begun)
 }
@@ -31,21 +31,21 @@ func restore(t *testing.T, s *store.Store, r store.Rebuilt) {
 func TestAStateBeginsWithWhatWasRebuilt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		epoch, err := s.Epochs.Epoch(ctx, "acme")
+		epoch, err := s.Ledger.Epoch(ctx, "acme")
 		require.NoError(t, err)
 		require.Empty(t, epoch)
 
 		r := rebuilt()
 		restore(t, s, r)
-		epoch, err = s.Epochs.Epoch(ctx, "acme")
+		epoch, err = s.Ledger.Epoch(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, r.Epoch, epoch)
 		m, err := s.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, record.PollState{LastGood: r.At, FirstStart: r.FirstStart, Attacks: r.Attacks}, m)
-		channel, ts, err := s.Cards.Card(ctx, "acme", r.Cards[0].Attack)
+		at, err := s.Cards.Card(ctx, "acme", r.Cards[0].Attack)
 		require.NoError(t, err)
-		require.Equal(t, []string{"C1", "1.1"}, []string{channel, ts})
+		require.Equal(t, record.Place{Channel: "C1", TS: "1.1"}, at)
 		attack, err := s.Cards.AttackAt(ctx, "acme", "C1", "1.1")
 		require.NoError(t, err)
 		require.Equal(t, r.Cards[0].Attack, attack)
@@ -88,10 +88,10 @@ func TestOneProcessBeginsAState(t *testing.T) {
 		s, ctx := w.open(t), t.Context()
 		first := store.Rebuilt{Epoch: store.NewEpoch()}
 		restore(t, s, first)
-		begun, err := s.Epochs.Restore(ctx, "acme", rebuilt())
+		begun, err := s.Ledger.Restore(ctx, "acme", rebuilt())
 		require.NoError(t, err)
 		require.False(t, begun, "another was faster")
-		epoch, err := s.Epochs.Epoch(ctx, "acme")
+		epoch, err := s.Ledger.Epoch(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, first.Epoch, epoch)
 		waiting, err := s.Outbox.Waiting(ctx, "acme")

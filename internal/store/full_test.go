@@ -65,7 +65,7 @@ func TestAFullRedis(t *testing.T) {
 	e := record.AuditEntry{At: time.Now(), Account: "acme", Line: "deny 203.0.113.7", Outcome: "done", Change: "c1"}
 	done := begunAs("c1")
 	done.State = record.StateDone
-	n, err := c.SaveChanges(ctx, &e, []record.Event{event("n2", "x:1")}, done)
+	n, err := c.Save(ctx, record.Saves{Changes: []record.Change{done}, Events: []record.Event{event("n2", "x:1")}, Entry: &e})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
 	c.Release(ctx)
@@ -73,7 +73,7 @@ func TestAFullRedis(t *testing.T) {
 	require.NoError(t, err)
 	failed := begunAs("c2")
 	failed.State, failed.At = record.StateFailed, time.Now()
-	_, err = c.SaveChanges(ctx, &e, nil, failed)
+	_, err = c.Save(ctx, record.Saves{Changes: []record.Change{failed}, Entry: &e})
 	require.NoError(t, err)
 	c.Release(ctx)
 	entries, err := s.Audit.Entries(ctx, "acme", time.Time{})
@@ -91,17 +91,18 @@ func TestAFullRedis(t *testing.T) {
 	requireTrying(t, s, "n1", noon, noon, "first")
 	recordPlace(t, s, event("n1", "x:1"), "C1", "1.1")
 	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Attacks: shownAll("x:2"), Events: []record.Event{event("n3", "x:2")}}))
-	require.NoError(t, s.Pages.SavePage(ctx, "acme", record.Page{ID: "p1", Attack: "a1", State: record.PageCalling}))
+	require.NoError(t, s.Triage.SavePage(ctx, "acme", record.Page{ID: "p1", Attack: "a1", State: record.PageCalling}))
 	require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
 	for range 2 {
-		_, err = s.Pace.PostSlot(ctx, "C1", 1, 4, 0)
+		_, err = s.Slack.PostSlot(ctx, "C1", 1, 4, 0)
 		require.NoError(t, err)
 	}
-	_, err = s.Links.TakeLink(ctx, "l1", 10)
+	_, err = s.Slack.TakeLink(ctx, "l1", 10)
 	require.NoError(t, err)
 	newWatch(t, "globex").start("another", other, nil)
 	require.Eventually(t, func() bool {
-		living, err := s.Drills.Serving(ctx)
+		err := s.Replicas.Hear(ctx)
+		living, _ := s.Replicas.Living()
 		return err == nil && living == 2
 	}, 10*time.Second, 50*time.Millisecond)
 

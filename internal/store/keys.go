@@ -47,12 +47,12 @@ import (
 //	{a:NAME}:pages          hash    attack's id → record.Page, its last                   out of the lookback; as attacks
 //	{a:NAME}:drill          string  record.Drill, the last one                            30 min
 //	{a:NAME}:permission     string  record.PermissionLoss, the last one                   never; one
-//	{a:NAME}:permission:at  string  ID REVISION CHANNEL TS of the last one's notice       never; one
 //	{a:NAME}:changes        hash    change's id → record.Change                           30 days after its end; what people did meanwhile
 //	{a:NAME}:efficacy       hash    change's id → record.Efficacy                         with the change; as changes
 //	{a:NAME}:due            zset    change's id by the Unix time at which to check        when ended; as changes
 //	{a:NAME}:approvals      hash    request's id → record.ApprovalRequest                 7 days after its end; what people asked meanwhile
-//	{a:NAME}:approvals:at   hash    request's id → REVISION CHANNEL TS of its card        with the request; as approvals
+//	{a:NAME}:message:ID     string  REVISION CHANNEL TS of an approval request's card, or 30 days
+//	                                of a permission loss's notice
 //	{a:NAME}:approvals:due  zset    request's id by the Unix time at which to check       when checked; as approvals
 //	{a:NAME}:revision       string  a token, new with each write that changes go by       never; one
 //	{a:NAME}:claim:ID       string  the token of who carries that change out, and those   3 s, renewed
@@ -99,12 +99,11 @@ const (
 	keyPages        = "{a:%s}:pages"
 	keyDrill        = "{a:%s}:drill"
 	keyPermission   = "{a:%s}:permission"
-	keyPermissionAt = "{a:%s}:permission:at"
 	keyChanges      = "{a:%s}:changes"
 	keyEfficacy     = "{a:%s}:efficacy"
 	keyDue          = "{a:%s}:due"
 	keyApprovals    = "{a:%s}:approvals"
-	keyApprovalsAt  = "{a:%s}:approvals:at"
+	keyMessage      = "{a:%s}:message:%s"
 	keyApprovalsDue = "{a:%s}:approvals:due"
 	keyRevision     = "{a:%s}:revision"
 	keyClaim        = "{a:%s}:claim:%s"

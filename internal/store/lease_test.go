@@ -52,7 +52,7 @@ func TestOneOfManyDraftsWrites(t *testing.T) {
 						return err
 					}
 					all := append(b.Context.Protected, record.Protected{Range: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 32)})
-					if err := d.SaveProtected(t.Context(), all); !errors.Is(err, store.ErrChanged) {
+					if err := saved(d.Save(t.Context(), record.Saves{Protected: &all})); !errors.Is(err, store.ErrChanged) {
 						return err
 					}
 				}
@@ -62,7 +62,7 @@ func TestOneOfManyDraftsWrites(t *testing.T) {
 		known, err := stores[0].Triage.AccountContext(t.Context(), "acme")
 		require.NoError(t, err)
 		require.Len(t, known.Protected, 2*each, "no write was lost")
-		require.NoError(t, other.SaveMutes(t.Context(), nil), "another account is none of it")
+		require.NoError(t, saved(other.Save(t.Context(), record.Saves{Mutes: &[]record.Mute{}})), "another account is none of it")
 	})
 }
 
@@ -157,7 +157,7 @@ func TestAChangeIsStoredWithItsEvents(t *testing.T) {
 		s := w.open(t)
 		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), CheckAt: noon.Add(45 * time.Minute), Steps: rule}
 		drafted(t, s, func(l *store.Draft) error {
-			_, err := l.SaveChanges(t.Context(), nil, []record.Event{event("of c1", "x:1")}, ch)
+			_, err := l.Save(t.Context(), record.Saves{Changes: []record.Change{ch}, Events: []record.Event{event("of c1", "x:1")}})
 			return err
 		})
 		require.Equal(t, []string{"of c1"}, waitingEvents(t, s))

@@ -13,13 +13,13 @@ func TestLinksAreSharedOut(t *testing.T) {
 		ctx := t.Context()
 		a, b := w.open(t), w.open(t)
 		for i := range 8 {
-			held, err := a.Links.TakeLink(ctx, fmt.Sprint("first ", i), 10)
+			held, err := a.Slack.TakeLink(ctx, fmt.Sprint("first ", i), 10)
 			require.NoError(t, err)
 			require.True(t, held, i)
 		}
 		take := func(id string, most int, want bool) {
 			t.Helper()
-			held, err := b.Links.TakeLink(ctx, id, most)
+			held, err := b.Slack.TakeLink(ctx, id, most)
 			require.NoError(t, err)
 			require.Equal(t, want, held, id)
 		}
@@ -31,7 +31,7 @@ func TestLinksAreSharedOut(t *testing.T) {
 		take("tenth", 10, true)
 		take("eleventh", 10, false)
 		take("tenth", 10, true)
-		require.NoError(t, a.Links.DropLink(ctx, "first 0"))
+		require.NoError(t, a.Slack.DropLink(ctx, "first 0"))
 		take("eleventh", 10, true)
 	})
 }
@@ -43,14 +43,14 @@ func TestLinksEnd(t *testing.T) {
 	s := w.open(t)
 	now := time.Now()
 	w.mini.SetTime(now)
-	held, err := s.Links.TakeLink(t.Context(), "dead", 1)
+	held, err := s.Slack.TakeLink(t.Context(), "dead", 1)
 	require.NoError(t, err)
 	require.True(t, held)
-	held, err = s.Links.TakeLink(t.Context(), "living", 1)
+	held, err = s.Slack.TakeLink(t.Context(), "living", 1)
 	require.NoError(t, err)
 	require.False(t, held)
 	w.mini.SetTime(now.Add(11 * time.Second))
-	held, err = s.Links.TakeLink(t.Context(), "living", 1)
+	held, err = s.Slack.TakeLink(t.Context(), "living", 1)
 	require.NoError(t, err)
 	require.True(t, held)
 }

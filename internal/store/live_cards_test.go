@@ -277,9 +277,9 @@ func TestWhatCannotBeVerifiedIsPosted(t *testing.T) {
 		l.notifier.Saved("acme", u)
 		time.Sleep(time.Minute)
 		require.Len(t, l.slack.Messages("#waf"), 1)
-		channel, _, err := l.store.Cards.Card(t.Context(), "acme", record.AttackID("acme", one.ID))
+		at, err := l.store.Cards.Card(t.Context(), "acme", record.AttackID("acme", one.ID))
 		require.NoError(t, err)
-		require.Equal(t, "C1", channel, "the account's own")
+		require.Equal(t, "C1", at.Channel, "the account's own")
 	})
 }
 

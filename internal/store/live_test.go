@@ -198,15 +198,15 @@ func (l *live) poll(attacks int) {
 func (l *live) claim(attack string) {
 	_, d, err := l.store.Ledger.Begin(l.t.Context(), l.account, "", false)
 	require.NoError(l.t, err)
-	require.NoError(l.t, d.SaveTriage(l.t.Context(), map[string]record.Triage{attack: spoken()}))
+	require.NoError(l.t, saved(d.Save(l.t.Context(), record.Saves{Triage: map[string]record.Triage{attack: spoken()}})))
 	l.notifier.Redraw(l.account)
 }
 
 func (l *live) card(attack string) (ts string) {
-	_, ts, err := l.store.Cards.Card(l.t.Context(), l.account, attack)
+	at, err := l.store.Cards.Card(l.t.Context(), l.account, attack)
 	require.NoError(l.t, err)
-	require.NotEmpty(l.t, ts, attack)
-	return ts
+	require.NotEmpty(l.t, at.TS, attack)
+	return at.TS
 }
 
 func (w *slackWay) refuse(ts string) {

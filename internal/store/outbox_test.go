@@ -133,9 +133,9 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, record.PollState{LastGood: noon, Attacks: shownAll("x:1")}, r, word)
 			require.Equal(t, []string{"n1"}, waitingEvents(t, direct), word)
-			_, ts, err := direct.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
+			at, err := direct.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
 			require.NoError(t, err)
-			require.Equal(t, "1.1", ts, word)
+			require.Equal(t, "1.1", at.TS, word)
 		}
 	})
 }
@@ -204,19 +204,19 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
 		requireTrying(t, s, "n2", noon, noon, "first")
 
-		channel, ts, err := s.Cards.Card(ctx, "acme", attack)
+		at, err := s.Cards.Card(ctx, "acme", attack)
 		require.NoError(t, err)
-		require.Empty(t, channel+ts)
+		require.Zero(t, at)
 		recordPlace(t, s, event("n1", "x:1"), "C1", "1700000000.000100")
 		require.Equal(t, []string{"n2"}, waitingEvents(t, other))
 		recordPlace(t, s, event("n2", "x:1"), "", "")
 		require.Empty(t, waitingEvents(t, other))
-		channel, ts, err = other.Cards.Card(ctx, "acme", attack)
+		at, err = other.Cards.Card(ctx, "acme", attack)
 		require.NoError(t, err)
-		require.Equal(t, []string{"C1", "1700000000.000100"}, []string{channel, ts}, "notifying without a place leaves the card where it is")
-		places, err := other.Cards.CardsOf(ctx, "acme", []string{"a0000000", attack})
+		require.Equal(t, record.Place{Channel: "C1", TS: "1700000000.000100", Delivery: "n1"}, at, "notifying without a place leaves the card where it is")
+		places, err := other.Cards.CardsOf(ctx, "acme", "a0000000", attack)
 		require.NoError(t, err)
-		require.Equal(t, map[string][2]string{attack: {"C1", "1700000000.000100"}}, places)
+		require.Equal(t, map[string]record.Place{attack: {Channel: "C1", TS: "1700000000.000100", Delivery: "n1"}}, places)
 		for place, want := range map[string]string{"acme C1": attack, "acme C2": "", "beta C1": ""} {
 			account, channel, _ := strings.Cut(place, " ")
 			found, err := other.Cards.AttackAt(ctx, account, channel, "1700000000.000100")
@@ -229,9 +229,9 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 		require.Zero(t, requireTrying(t, other, "n2", noon.Add(time.Hour), noon.Add(time.Hour), "notified"), "by no message of its own")
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"x:1"}}))
-		_, ts, err = other.Cards.Card(ctx, "acme", attack)
+		at, err = other.Cards.Card(ctx, "acme", attack)
 		require.NoError(t, err)
-		require.Empty(t, ts)
+		require.Zero(t, at)
 	})
 }
 

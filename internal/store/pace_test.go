@@ -20,12 +20,12 @@ func TestSlotsByRedisClock(t *testing.T) {
 	one, two, ctx := w.open(t), w.open(t), t.Context()
 	after := func(d time.Duration) time.Duration { // since noon
 		w.mini.SetTime(noon.Add(d))
-		wait, err := two.Pace.PostSlot(ctx, "C1", 0.5, 3, 0)
+		wait, err := two.Slack.PostSlot(ctx, "C1", 0.5, 3, 0)
 		require.NoError(t, err)
 		return wait
 	}
 	for range 3 {
-		wait, err := one.Pace.PostSlot(ctx, "C1", 0.5, 3, 0)
+		wait, err := one.Slack.PostSlot(ctx, "C1", 0.5, 3, 0)
 		require.NoError(t, err)
 		require.Zero(t, wait, "the burst")
 	}
@@ -35,14 +35,14 @@ func TestSlotsByRedisClock(t *testing.T) {
 	require.Equal(t, 2*time.Second, after(2*time.Second))
 	require.Equal(t, 2*time.Second, after(-time.Hour), "a clock that is set back gives nothing")
 	require.Zero(t, after(2*time.Second))
-	wait, err := one.Pace.PostSlot(ctx, "C2", 0.5, 0, 0)
+	wait, err := one.Slack.PostSlot(ctx, "C2", 0.5, 0, 0)
 	require.NoError(t, err)
 	require.Zero(t, wait, "each channel has its own, and one at least")
 	given := 0
 	for _, d := range []time.Duration{0, 1500 * time.Millisecond} { // time for seven more
 		w.mini.SetTime(noon.Add(time.Hour + d))
 		for wait = 0; wait == 0; given++ {
-			wait, err = one.Pace.PostSlot(ctx, "C3", 5, 3, 0)
+			wait, err = one.Slack.PostSlot(ctx, "C3", 5, 3, 0)
 			require.NoError(t, err)
 		}
 		given--
@@ -61,7 +61,7 @@ func TestEditSlots(t *testing.T) {
 	for second := range 60 {
 		w.mini.SetTime(noon.Add(time.Duration(second) * time.Second))
 		for {
-			wait, err := s.Pace.EditSlot(t.Context(), 40, record.EditTurn{Of: "acme"})
+			wait, err := s.Slack.EditSlot(t.Context(), 40, record.EditTurn{Of: "acme"})
 			require.NoError(t, err)
 			if wait > 0 {
 				break
@@ -75,7 +75,7 @@ func TestEditSlots(t *testing.T) {
 	require.InDelta(t, 40, given, 1)
 	require.LessOrEqual(t, given, 40, "in the first minute as in any other")
 	w.mini.SetTime(noon.Add(time.Hour))
-	wait, err := s.Pace.EditSlot(t.Context(), 1, record.EditTurn{Of: "acme"})
+	wait, err := s.Slack.EditSlot(t.Context(), 1, record.EditTurn{Of: "acme"})
 	require.NoError(t, err)
 	require.Zero(t, wait, "the least pace gives one")
 }
@@ -88,7 +88,7 @@ func TestSlotsAreKeptForTheUrgent(t *testing.T) {
 	s, ctx := w.open(t), t.Context()
 	post := func(keep int, want time.Duration) {
 		t.Helper()
-		wait, err := s.Pace.PostSlot(ctx, "C1", 1, 4, keep)
+		wait, err := s.Slack.PostSlot(ctx, "C1", 1, 4, keep)
 		require.NoError(t, err)
 		require.Equal(t, want, wait)
 	}
@@ -105,7 +105,7 @@ func TestSlotsAreKeptForTheUrgent(t *testing.T) {
 	post(100, time.Second)
 	edits := func(keep int) (given int) {
 		for {
-			wait, err := s.Pace.EditSlot(ctx, 40, record.EditTurn{Of: "acme", Keep: keep})
+			wait, err := s.Slack.EditSlot(ctx, 40, record.EditTurn{Of: "acme", Keep: keep})
 			require.NoError(t, err)
 			if wait > 0 {
 				return given
@@ -124,7 +124,7 @@ func TestEditsHaveTheirTurn(t *testing.T) {
 	w.mini.SetTime(noon)
 	stores := []*store.Store{w.open(t), w.open(t)}
 	ask := func(of string, due time.Duration, keep int) time.Duration {
-		wait, err := stores[len(of)%2].Pace.EditSlot(t.Context(), 40, record.EditTurn{Of: of, Due: noon.Add(due), Keep: keep})
+		wait, err := stores[len(of)%2].Slack.EditSlot(t.Context(), 40, record.EditTurn{Of: of, Due: noon.Add(due), Keep: keep})
 		require.NoError(t, err)
 		return wait
 	}
@@ -157,7 +157,7 @@ func TestSlotsAreSharedByReplicas(t *testing.T) {
 			s := w.open(t)
 			g.Go(func() error {
 				for ctx.Err() == nil {
-					wait, err := s.Pace.PostSlot(t.Context(), "C1", rate, burst, 0)
+					wait, err := s.Slack.PostSlot(t.Context(), "C1", rate, burst, 0)
 					if err != nil {
 						return err
 					}

@@ -57,13 +57,13 @@ func TestANoticeIsFoundAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		at := func(id string) []any {
-			channel, ts, revision, err := other.Permissions.MessageAt(ctx, "acme", id)
+			at, revision, err := other.Ledger.MessageAt(ctx, "acme", id)
 			require.NoError(t, err)
-			return []any{channel, ts, revision}
+			return []any{at, revision}
 		}
-		require.Equal(t, []any{"", "", 0}, at("permission-1"))
-		require.NoError(t, s.Permissions.SaveMessageAt(ctx, "acme", "permission-1", "C1", "17.000100", 3))
-		require.Equal(t, []any{"C1", "17.000100", 3}, at("permission-1"))
-		require.Equal(t, []any{"", "", 0}, at("permission-2"), "another permission loss")
+		require.Equal(t, []any{record.Place{}, 0}, at("permission-1"))
+		require.NoError(t, s.Ledger.SaveMessageAt(ctx, "acme", "permission-1", record.Place{Channel: "C1", TS: "17.000100"}, 3))
+		require.Equal(t, []any{record.Place{Channel: "C1", TS: "17.000100"}, 3}, at("permission-1"))
+		require.Equal(t, []any{record.Place{}, 0}, at("permission-2"), "another permission loss")
 	})
 }

@@ -183,18 +183,18 @@ func drafted(t testing.TB, s *store.Store, do func(*store.Draft) error) {
 
 // saveChange writes one change down.
 func saveChange(ctx context.Context, d changeSaver, c record.Change) error {
-	_, err := d.SaveChanges(ctx, nil, nil, change.Scheduled(c)...)
+	_, err := d.Save(ctx, record.Saves{Changes: change.Scheduled(c)})
 	return err
 }
 
 // changeSaver is a draft or a claim.
 type changeSaver interface {
-	SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error)
+	Save(ctx context.Context, s record.Saves) (n int64, err error)
 }
 
 // beginWith begins a state, unless that was done.
 func beginWith(ctx context.Context, s *store.Store, account string, r store.Rebuilt) error {
-	_, err := s.Epochs.Restore(ctx, account, r)
+	_, err := s.Ledger.Restore(ctx, account, r)
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 
 // PostSlot takes the right to post one message to a channel, if so many more are left for others; wait is how long
 // until there is one, 0 if it was given.
-func (s *Pace) PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error) {
+func (s *Slack) PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error) {
 	burst = max(1, burst)
 	ms, err := takeSlot.Run(ctx, s.rdb, []string{s.key(keyPace, channel)}, perSecond, burst, kept(keep, burst)).Int64()
 	return time.Duration(ms) * time.Millisecond, wrap(err, "take a post of %s", channel)
@@ -25,7 +25,7 @@ const (
 
 // EditSlot takes the right to edit one message, if nothing that waits is due before it, and so many more are left for
 // others; wait is how long until it is to be asked for again, 0 if it was given.
-func (s *Pace) EditSlot(ctx context.Context, perMinute int, turn record.EditTurn) (wait time.Duration, err error) {
+func (s *Slack) EditSlot(ctx context.Context, perMinute int, turn record.EditTurn) (wait time.Duration, err error) {
 	// A fifth of the minute's edits may come at once, so that clicks are answered without a wait; the bucket fills with
 	// the rest in a minute, so that in no minute there are more.
 	atOnce := max(1, perMinute/5)
@@ -43,13 +43,13 @@ const linkFor = 10 * time.Second
 
 // TakeLink takes a link, or keeps it for another ten seconds, if with it at most so many are taken by all replicas
 // together. One that is refused is no longer held.
-func (s *Links) TakeLink(ctx context.Context, id string, most int) (held bool, err error) {
+func (s *Slack) TakeLink(ctx context.Context, id string, most int) (held bool, err error) {
 	n, err := takeLink.Run(ctx, s.rdb, []string{s.key(keyLinks)}, id, most, linkFor.Milliseconds()).Int()
 	return n == 1, wrap(err, "take link")
 }
 
 // DropLink gives a link back.
-func (s *Links) DropLink(ctx context.Context, id string) error {
+func (s *Slack) DropLink(ctx context.Context, id string) error {
 	return wrap(s.rdb.ZRem(ctx, s.key(keyLinks), id).Err(), "drop link")
 }
 
@@ -58,11 +58,11 @@ const peopleFor = 10 * time.Minute
 
 // PeopleMark is a word that changes when what is known of a user, or of another thing of the workspace, is stale; ""
 // when it didn't change lately.
-func (s *People) PeopleMark(ctx context.Context, of string) (string, error) {
+func (s *Slack) PeopleMark(ctx context.Context, of string) (string, error) {
 	return word(s.rdb.Get(ctx, s.key(keyPeople, of)))
 }
 
 // PeopleChanged changes that word, for all replicas.
-func (s *People) PeopleChanged(ctx context.Context, of string) error {
+func (s *Slack) PeopleChanged(ctx context.Context, of string) error {
 	return wrap(s.rdb.Set(ctx, s.key(keyPeople, of), rand.Text(), peopleFor).Err(), "mark %s as changed", of)
 }

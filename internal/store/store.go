@@ -38,22 +38,15 @@ type Config struct {
 type Store struct {
 	*client
 
-	Inbox       *Inbox
-	Replicas    *Replicas
-	Links       *Links
-	Epochs      *Epochs
-	Attacks     *Attacks
-	Outbox      *Outbox
-	Cards       *Cards
-	Triage      *Triage
-	Pages       *Pages
-	Ledger      *Ledger
-	Approvals   *Approvals
-	Permissions *Permissions
-	Audit       *Audit
-	Drills      *Drills
-	People      *People
-	Pace        *Pace
+	Inbox    *Inbox
+	Replicas *Replicas
+	Slack    *Slack
+	Attacks  *Attacks
+	Outbox   *Outbox
+	Cards    *Cards
+	Triage   *Triage
+	Ledger   *Ledger
+	Audit    *Audit
 }
 
 // One type a concern. They share one client.
@@ -62,35 +55,21 @@ type (
 	Inbox struct{ *client }
 	// Replicas knows which replicas live, and has them share the accounts out.
 	Replicas struct{ *client }
-	// Links counts the Socket Mode links of all replicas to the app.
-	Links struct{ *client }
-	// Epochs begins the state of accounts.
-	Epochs struct{ *client }
+	// Slack shares the app's links and the workspace's rate limits out, and marks what is known of its users as stale.
+	Slack struct{ *client }
 	// Attacks holds what polls found.
 	Attacks struct{ *client }
 	// Outbox holds events until they are notified.
 	Outbox struct{ *client }
 	// Cards holds where cards are, and which of them are stale.
 	Cards struct{ *client }
-	// Triage holds what people said about attacks, and what guards and cards go by.
+	// Triage holds what people said about attacks, what guards and cards go by, the calls of pagers, and drills.
 	Triage struct{ *client }
-	// Pages holds the calls of pagers.
-	Pages struct{ *client }
-	// Ledger holds the changes to the service, and whether they work. Its lock lets one process at a time change an
-	// account.
+	// Ledger holds the changes to the service, whether they work, approval requests, and what the service refuses. A draft
+	// of it has one process at a time change an account.
 	Ledger struct{ *client }
-	// Approvals holds approval requests, and where their cards are.
-	Approvals struct{ *client }
-	// Permissions holds refused changes, and where their notice is.
-	Permissions struct{ *client }
 	// Audit holds the audit log.
 	Audit struct{ *client }
-	// Drills holds the last drill of each account, and counts the replicas that may answer it.
-	Drills struct{ *client }
-	// People holds marks on what is known of the workspace's users.
-	People struct{ *client }
-	// Pace shares the workspace's rate limits out.
-	Pace struct{ *client }
 )
 
 // client is what all parts of a store share: the connections, how writes are carried out, and the leases under which
@@ -165,9 +144,8 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	return &Store{
 		client: s,
-		Inbox:  &Inbox{s}, Replicas: &Replicas{s}, Links: &Links{s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
-		Triage: &Triage{s}, Pages: &Pages{s}, Ledger: &Ledger{s}, Approvals: &Approvals{s}, Permissions: &Permissions{s}, Audit: &Audit{s},
-		Drills: &Drills{s}, People: &People{s}, Pace: &Pace{s},
+		Inbox:  &Inbox{s}, Replicas: &Replicas{s}, Slack: &Slack{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s},
+		Cards: &Cards{s}, Triage: &Triage{s}, Ledger: &Ledger{s}, Audit: &Audit{s},
 	}
 }
 

@@ -126,11 +126,11 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 		},
 		"First": func(ctx context.Context, s *store.Store) error { _, err := s.Inbox.First(ctx, "U1", "1"); return err },
 		"Card": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.Cards.Card(ctx, "acme", "a")
+			_, err := s.Cards.Card(ctx, "acme", "a")
 			return err
 		},
 		"CardsOf": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Cards.CardsOf(ctx, "acme", []string{"a"})
+			_, err := s.Cards.CardsOf(ctx, "acme", "a")
 			return err
 		},
 		"Shown": func(ctx context.Context, s *store.Store) error {
@@ -156,11 +156,11 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 		"Restore": func(ctx context.Context, s *store.Store) error {
 			return beginWith(ctx, s, "acme", store.Rebuilt{Epoch: "1 e"})
 		},
-		"Page":    func(ctx context.Context, s *store.Store) error { _, err := s.Pages.Page(ctx, "acme", "a"); return err },
-		"Drill":   func(ctx context.Context, s *store.Store) error { _, err := s.Drills.Drill(ctx, "acme"); return err },
-		"Serving": func(ctx context.Context, s *store.Store) error { _, err := s.Drills.Serving(ctx); return err },
-		"Pages":   func(ctx context.Context, s *store.Store) error { _, err := s.Pages.Pages(ctx, "acme"); return err },
-		"Epoch":   func(ctx context.Context, s *store.Store) error { _, err := s.Epochs.Epoch(ctx, "acme"); return err },
+		"Page":    func(ctx context.Context, s *store.Store) error { _, err := s.Triage.Page(ctx, "acme", "a"); return err },
+		"Drill":   func(ctx context.Context, s *store.Store) error { _, err := s.Triage.Drill(ctx, "acme"); return err },
+		"Hear":    func(ctx context.Context, s *store.Store) error { return s.Replicas.Hear(ctx) },
+		"Pages":   func(ctx context.Context, s *store.Store) error { _, err := s.Triage.Pages(ctx, "acme"); return err },
+		"Epoch":   func(ctx context.Context, s *store.Store) error { _, err := s.Ledger.Epoch(ctx, "acme"); return err },
 		"Changes": func(ctx context.Context, s *store.Store) error { _, err := s.Ledger.Changes(ctx, "acme"); return err },
 		"DueChanges": func(ctx context.Context, s *store.Store) error {
 			_, err := s.Ledger.DueChanges(ctx, "acme", noon)
@@ -183,11 +183,11 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			return err
 		},
 		"PostSlot": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Pace.PostSlot(ctx, "C1", 1, 1, 0)
+			_, err := s.Slack.PostSlot(ctx, "C1", 1, 1, 0)
 			return err
 		},
 		"EditSlot": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Pace.EditSlot(ctx, 40, record.EditTurn{Of: "acme"})
+			_, err := s.Slack.EditSlot(ctx, 40, record.EditTurn{Of: "acme"})
 			return err
 		},
 	} {

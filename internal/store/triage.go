@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -16,18 +15,6 @@ func (s *Triage) TriageOf(ctx context.Context, account, attack string) (record.T
 // AllTriage is the triage of all attacks of an account, by attack.
 func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
 	return hash[record.Triage](ctx, s.client, keyTriage, account)
-}
-
-// SaveTriage stores what people did about attacks, by their ids, until the attacks are deleted, marks their cards
-// stale, and announces events, all in one step.
-func (d *Draft) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
-	b := d.batch()
-	for attack, triage := range all {
-		b.do("HSET", keyTriage, attack, b.json(triage))
-		b.stale(ctx, record.UrgentActed, attack)
-	}
-	b.announce(events)
-	return d.save(ctx, b)
 }
 
 // Mutes are an account's; some may be over.
@@ -44,24 +31,6 @@ func (s *Triage) OwnedMutes(ctx context.Context, account string) ([]record.Mute,
 	}
 	return s.Mutes(ctx, account)
 }
-
-// SaveMutes replaces all mutes of the account, until the last of them is over, and marks the attacks' cards stale.
-func (d *Draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
-	b := d.batch()
-	if len(all) == 0 {
-		b.do("DEL", keyMutes)
-	} else {
-		last := slices.MaxFunc(all, func(a, b record.Mute) int { return a.Until.Compare(b.Until) }).Until
-		left := last.Sub(d.clocks.ServiceNow(d.account)) + time.Second
-		b.do("SET", keyMutes, b.json(all), "PX", max(left, time.Second).Milliseconds())
-	}
-	b.stale(ctx, record.UrgentActed, attacks...)
-	defer d.expireMutes(d.account)
-	return d.save(ctx, b)
-}
-
-// lockedFor is how long the service's rules count as locked, unless a change shows otherwise.
-const lockedFor = 5 * time.Minute
 
 // AccountContext is what guards and cards need to know of an account beside its attacks, in one round trip.
 func (s *Triage) AccountContext(ctx context.Context, account string) (c record.AccountContext, err error) {
@@ -82,39 +51,19 @@ func (q *questions) askContext(ctx context.Context, c *record.AccountContext) {
 	})
 }
 
-// SaveProtected replaces all protected ranges of the account, and marks the attacks' cards stale.
-func (d *Draft) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
-	b := d.batch()
-	b.do("SET", keyProtected, b.json(all))
-	b.do("HDEL", keyDamaged, b.key(keyProtected, d.account))
-	b.stale(ctx, record.UrgentActed, attacks...)
-	return d.save(ctx, b)
-}
-
-// SaveLocked stores for a while when the service said that its rules are locked; zero: they are no longer.
-func (d *Draft) SaveLocked(ctx context.Context, at time.Time) error {
-	b := d.batch()
-	if at.IsZero() {
-		b.do("DEL", keyLocked)
-	} else {
-		b.do("SET", keyLocked, b.json(at), "PX", lockedFor.Milliseconds())
-	}
-	return d.save(ctx, b)
-}
-
 // Page is an attack's last page; the zero Page when its pager was never called.
-func (s *Pages) Page(ctx context.Context, account, attack string) (record.Page, error) {
+func (s *Triage) Page(ctx context.Context, account, attack string) (record.Page, error) {
 	return stored[record.Page](ctx, s.client, keyPages, account, attack)
 }
 
 // Pages are all of an account, by attack: of each the last one.
-func (s *Pages) Pages(ctx context.Context, account string) (map[string]record.Page, error) {
+func (s *Triage) Pages(ctx context.Context, account string) (map[string]record.Page, error) {
 	return hash[record.Page](ctx, s.client, keyPages, account)
 }
 
 // SavePage replaces an attack's last page, marks the attack's card stale, and announces events of it, all in one step.
 // It fails when this replica doesn't own the account any more: then nothing may be sent.
-func (s *Pages) SavePage(ctx context.Context, account string, p record.Page, events ...record.Event) error {
+func (s *Triage) SavePage(ctx context.Context, account string, p record.Page, events ...record.Event) error {
 	b := s.batch(account)
 	b.needed = true
 	b.do("HSET", keyPages, p.Attack, b.json(p))
@@ -124,8 +73,13 @@ func (s *Pages) SavePage(ctx context.Context, account string, p record.Page, eve
 }
 
 // DropPage deletes the page of an attack that is deleted.
-func (s *Pages) DropPage(ctx context.Context, account, attack string) error {
+func (s *Triage) DropPage(ctx context.Context, account, attack string) error {
 	b := s.batch(account)
 	b.do("HDEL", keyPages, attack)
 	return b.saveAsOwner(ctx)
+}
+
+// Drill is an account's last drill; the zero Drill when there was none lately.
+func (s *Triage) Drill(ctx context.Context, account string) (record.Drill, error) {
+	return stored[record.Drill](ctx, s.client, keyDrill, account)
 }

@@ -81,7 +81,7 @@ func (c checkup) redis(ctx context.Context) (found findings) {
 // replicas counts living replicas against Slack's links, and finds accounts that left the configuration with active
 // changes.
 func (c checkup) replicas(ctx context.Context, s *store.Store) (found findings) {
-	if n, err := s.Drills.Serving(ctx); err == nil && n > slackconn.MaxLinks && c.Slack.AppToken != "" {
+	if n, heard := s.Replicas.Living(); heard && n > slackconn.MaxLinks && c.Slack.AppToken != "" {
 		found.add("slack", "replicas", Warn, fmt.Sprintf("%d replicas run, and Slack gives an app %d Socket Mode links: the others receive nothing, though they watch accounts", n, slackconn.MaxLinks),
 			fmt.Sprintf("run %d at most, or receive over HTTP (slack.signing_secret), which any number can", slackconn.MaxLinks))
 	}

@@ -1,7 +1,7 @@
 -- wrong(key): how what a key holds differs from what scripts rely on; false if it doesn't. Each script runs it for each
 -- of its keys, so most end at their type.
 local kinds = ' stream=stream beats=zset links=zset off=zset accounts=set attacks=hash gaps=zset outbox=hash cards=hash' ..
-  ' redraw=hash triage=hash pages=hash changes=hash efficacy=hash due=zset approvals=hash approvals:at=hash' ..
+  ' redraw=hash triage=hash pages=hash changes=hash efficacy=hash due=zset approvals=hash' ..
   ' approvals:due=zset audit=stream pace=hash next=zset damaged=hash '
 local forms = {version = '^%d+$', audited = '^%d+$', epoch = '^%d+ %w+$'}
 local function wrong(key)
