@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"context"
 	"net/netip"
 	"slices"
 	"strings"
@@ -27,22 +26,8 @@ func (w *world) situation(id string) call.Situation {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
 	s := call.Situation{Account: a, Policy: w.cfg.PolicyOf(a), ID: id, Now: w.clock(), ListsReadAt: w.clock()}
-	for page, err := range w.cfg.Services[a.Name].Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
-		require.NoError(w.t, err)
-		for _, attack := range page.Attacks {
-			if record.AttackID(a.Name, attack.ID) == id {
-				s.Attack = attack
-			}
-		}
-	}
-	for e, err := range w.cfg.Services[a.Name].IPRules(context.Background(), "") {
-		require.NoError(w.t, err)
-		s.Entries = append(s.Entries, e)
-	}
-	for r, err := range w.cfg.Services[a.Name].Rules(context.Background(), 0) {
-		require.NoError(w.t, err)
-		s.Rules = append(s.Rules, r)
-	}
+	s.Attack = w.served(id)
+	s.Entries, s.Rules = w.mirrored()
 	s.Changes = slices.DeleteFunc(w.ledger.all(), func(c record.Change) bool { return c.AttackID != id })
 	s.Others = efficacy.Others(s, 0)
 	return s

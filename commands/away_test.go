@@ -44,9 +44,7 @@ func TestStoreAway(t *testing.T) {
 					continue // its patch could be
 				}
 				w.ledger.set(break_)
-				inv := w.asks(root, strings.Replace(line, "undo", "undo "+before.ID, 1))
-				inv.Anyway = true
-				_, err := w.do(inv)
+				_, err := w.all(root, strings.Replace(line, "undo", "undo "+before.ID, 1))
 				require.ErrorIs(t, err, refusal.ErrAway, line)
 				require.ErrorContains(t, err, "Redis", line)
 				require.Equal(t, "failed", w.lastAudit().Outcome, line)
@@ -229,9 +227,7 @@ func TestPermissionLost(t *testing.T) {
 			require.Equal(t, w.clock().Add(-time.Minute), loss.Since, "in the same permission loss")
 
 			w.service.ClearFaults()
-			inv := w.asks(ann, again.String())
-			inv.Anyway = true
-			_, err = w.do(inv)
+			_, err = w.all(ann, again.String())
 			require.NoError(t, err)
 			loss, saves = w.lastLoss()
 			require.Equal(t, 3, saves)
@@ -263,9 +259,7 @@ func TestPermissionLostInPart(t *testing.T) {
 	require.Len(t, loss.Refused, 1)
 	require.Equal(t, "patch", loss.Refused[0].Line.Name)
 	w.does(ann, "deny 203.0.113.8")
-	inv := w.asks(ann, "mode Shop block")
-	inv.Anyway = true
-	_, err = w.do(inv)
+	_, err = w.all(ann, "mode Shop block")
 	require.Error(t, err)
 	loss, _ = w.lastLoss()
 	require.True(t, loss.GoesOn())

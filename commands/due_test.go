@@ -88,13 +88,7 @@ func TestEndingIsTriedAgain(t *testing.T) {
 		w.fault("POST /v1/objects/hint/create", "status:403", 0)
 		runDue(t, w, 10*time.Minute+150*time.Second)
 		require.Equal(t, []string{"block"}, w.modes())
-		failed := 0
-		for _, e := range w.audit.all() {
-			if e.Outcome == "failed" {
-				failed++
-			}
-		}
-		require.Equal(t, 3, failed, "once a minute")
+		require.Equal(t, 3, w.audit.failed(), "once a minute")
 		w.service.ClearFaults()
 		runDue(t, w, 2*time.Minute)
 		require.Equal(t, []string{"monitoring"}, w.modes())
@@ -212,13 +206,7 @@ func TestASlowEndIsNotTriedAgainAtOnce(t *testing.T) {
 		w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=10m")
 		slow.Store(true)
 		runDue(t, w, 14*time.Minute)
-		failed := 0
-		for _, e := range w.audit.all() {
-			if e.Outcome == "failed" {
-				failed++
-			}
-		}
-		require.Equal(t, 2, failed)
+		require.Equal(t, 2, w.audit.failed())
 	})
 }
 

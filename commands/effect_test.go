@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,19 +64,16 @@ func (x *watcher) observe() {
 	x.service.Step()
 	s := x.situation()
 	g := record.Poll{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, ListsReadAt: s.ListsReadAt}
-	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
-		require.NoError(x.t, err)
-		for _, a := range page.Attacks {
-			was, known := x.latest[a.ID]
-			if known && reflect.DeepEqual(was, a) {
-				continue
-			}
-			p := record.AttackDelta{Now: &a}
-			if known {
-				p.Before = &was
-			}
-			x.latest[a.ID], g.Changes = a, append(g.Changes, p)
+	for _, a := range x.attacks() {
+		was, known := x.latest[a.ID]
+		if known && reflect.DeepEqual(was, a) {
+			continue
 		}
+		p := record.AttackDelta{Now: &a}
+		if known {
+			p.Before = &was
+		}
+		x.latest[a.ID], g.Changes = a, append(g.Changes, p)
 	}
 	x.see(g)
 }
@@ -113,14 +111,7 @@ func (x *watcher) effect(ch record.Change) record.Efficacy {
 func (x *watcher) situation() call.Situation {
 	x.t.Helper()
 	s := call.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), ListsReadAt: x.clock()}
-	for e, err := range x.cfg.Services["acme"].IPRules(x.t.Context(), "") {
-		require.NoError(x.t, err)
-		s.Entries = append(s.Entries, e)
-	}
-	for r, err := range x.cfg.Services["acme"].Rules(x.t.Context(), 0) {
-		require.NoError(x.t, err)
-		s.Rules = append(s.Rules, r)
-	}
+	s.Entries, s.Rules = x.mirrored()
 	return s
 }
 
@@ -129,12 +120,9 @@ func (x *watcher) line(ch record.Change) string {
 	x.t.Helper()
 	s := x.situation()
 	s.Efficacy, s.Changes, s.AccountChanges = map[string]record.Efficacy{ch.ID: x.effect(ch)}, []record.Change{ch}, x.ledger.all()
-	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
-		require.NoError(x.t, err)
-		for _, a := range page.Attacks {
-			if !a.Result() && s.Attack.ID == "" {
-				s.Attack = a
-			}
+	for _, a := range x.attacks() {
+		if !a.Result() && s.Attack.ID == "" {
+			s.Attack = a
 		}
 	}
 	return words.Change(ch, efficacy.Line(s, ch)).String()
@@ -573,17 +561,8 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	w.service.CatchUp()
 	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.PolicyOf(w.cfg.Accounts[0]), ID: id, Now: w.clock(), ListsReadAt: w.clock(), Changes: []record.Change{ch}}
-	for page, err := range w.cfg.Services["acme"].Attacks(t.Context(), apiclient.AttackFilter{}) {
-		require.NoError(t, err)
-		s.Attack = page.Attacks[0]
-		break
-	}
-	offered := func() (labels string) {
-		for _, b := range advice.Advise(s).Suggestions {
-			labels += b.Label + "; "
-		}
-		return labels
-	}
+	s.Attack = w.attacks()[0]
+	offered := func() string { return strings.Join(labels(advice.Advise(s)), "; ") }
 	require.Contains(t, offered(), "Deny")
 	again := w.does(ann, "deny 203.0.113.7 attack="+id)
 	require.NotEqual(t, ch.ID, again.ID)

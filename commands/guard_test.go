@@ -132,8 +132,7 @@ func TestModeOffNeedsASecond(t *testing.T) {
 func TestChangesOff(t *testing.T) {
 	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesOff })
 	w.refuses(root, "deny 203.0.113.7", refusal.ErrGuarded, "policy.changes: off")
-	_, err := w.try(root, "status")
-	require.NoError(t, err)
+	w.reads(root, "status")
 }
 
 func TestDryRunSaysWhatWouldBeSent(t *testing.T) {
@@ -145,8 +144,7 @@ func TestDryRunSaysWhatWouldBeSent(t *testing.T) {
 			"patch attack=" + id:               {"Dry run: Patch exactly POST shop.example.com/login", "create vpatch sqli in post.form_urlencoded.login"},
 			"contain attack=" + id:             {"Deny 203.0.113.7", "Patch exactly"},
 		} {
-			res, err := w.try(ann, line)
-			require.NoError(t, err)
+			res := w.reads(ann, line)
 			require.Equal(t, "dry_run", res.Outcome)
 			for _, word := range words {
 				require.Contains(t, textOf(res), word)
@@ -226,9 +224,7 @@ func TestWideRangesAreAskedAbout(t *testing.T) {
 	w.refuses(root, "protect country:FR", refusal.ErrUsage)
 	w.refuses(root, "protect 203.0.0.0/16", refusal.ErrAsk, "203.0.0.0/16 is wide: nothing in it can be denied any more")
 	require.Empty(t, w.accountContext().Protected)
-	inv := w.asks(root, "protect 203.0.0.0/16")
-	inv.Anyway = true
-	_, err := w.do(inv)
+	_, err := w.all(root, "protect 203.0.0.0/16")
 	require.NoError(t, err)
 	require.Len(t, w.accountContext().Protected, 1)
 }
@@ -342,12 +338,10 @@ func TestSoManyRangesAreProtected(t *testing.T) {
 		for i := range 250 {
 			line += fmt.Sprintf(" 198.51.%d.%d", 100+half, i)
 		}
-		_, err := w.try(root, line)
-		require.NoError(t, err)
+		w.reads(root, line)
 	}
 	w.refuses(root, "protect 198.51.102.1", refusal.ErrGuarded, "more than 500 ranges would be protected", "sources")
-	_, err := w.try(root, `protect 198.51.100.1 name="the office"`)
-	require.NoError(t, err, "one of them, with another name")
+	w.reads(root, `protect 198.51.100.1 name="the office"`)
 }
 
 // within are ways in which IPv6 writes an IPv4 address: each holds 10.1.2.3, then 192.0.2.9 of the CDN, then

@@ -156,6 +156,20 @@ func TestTheAnswerIsLost(t *testing.T) {
 				require.Len(t, w.rules("vpatch"), 1)
 				require.Equal(t, w.rules("vpatch")[0].ID, patched.Steps[0].ID)
 
+				w.fault("POST /v1/objects/hint/create", kind, 1)
+				require.Equal(t, w.does(ann, "indicator User-Agent evil host=shop.example.com").Steps[0].ID, w.theRule("regex").ID)
+
+				w.fault("POST /v4/ip_rules", kind, times)
+				w.does(ann, "extend "+denied.ID+" for=4h")
+				require.Equal(t, []string{"203.0.113.7"}, w.denied())
+				require.Equal(t, denied.Until.Add(4*time.Hour).Unix(), w.listed("black")[0].ExpiredAt)
+
+				w.fault("POST /v1/objects/hint/delete", kind, times)
+				gone := w.does(root, "delete-rule "+itoa(patched.Steps[0].ID))
+				require.Empty(t, w.rules("vpatch"))
+				w.fault("POST /v1/objects/hint/create", kind, 1)
+				w.does(root, "undo "+gone.ID)
+				require.Len(t, w.rules("vpatch"), 1)
 				w.fault("POST /v1/objects/hint/delete", kind, times)
 				w.does(ann, "undo "+patched.ID)
 				require.Empty(t, w.rules("vpatch"))
@@ -204,8 +218,7 @@ func TestAnEqualRuleOfAnotherAuthor(t *testing.T) {
 			return false
 		}
 	})
-	res, err := w.try(ann, "contain attack="+id)
-	require.NoError(t, err)
+	res := w.reads(ann, "contain attack="+id)
 	rules := w.rules("vpatch")
 	require.Len(t, rules, 2)
 	require.Equal(t, rules[1].ID, res.Changes[1].Steps[0].ID)
@@ -339,15 +352,11 @@ func TestACreationThatArrivesLate(t *testing.T) {
 		{"later than anybody looks", -1, 2, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{t: t, now: time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)}
 			net := &late{lists: c.lists, afterSecond: c.lists == 0}
-			w.build(func(h http.Handler) (string, *http.Client) {
-				net.service = h
-				server := httptest.NewServer(net)
-				t.Cleanup(server.Close)
-				return server.URL, server.Client()
-			}, nil)
+			w := worldBefore(t, func(service http.Handler) http.Handler {
+				net.service = service
+				return net
+			})
 			if c.kept {
 				w.fault("POST /v1/objects/hint/delete", "status:403", 0)
 			}
@@ -387,13 +396,10 @@ func (s *slowCreation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // What was sent again by the client itself is waited for from its last try on: the listing is behind that one, too.
 func TestACreationThatTakesLong(t *testing.T) {
-	t.Parallel()
-	w := &world{t: t, now: time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)}
-	w.build(func(h http.Handler) (string, *http.Client) {
-		server := httptest.NewServer(&slowCreation{service: h, took: func() { w.pass(40 * time.Second) }})
-		t.Cleanup(server.Close)
-		return server.URL, server.Client()
-	}, nil)
+	var w *world
+	w = worldBefore(t, func(service http.Handler) http.Handler {
+		return &slowCreation{service: service, took: func() { w.pass(40 * time.Second) }}
+	})
 	w.lags()
 	require.Equal(t, 1, w.requests("POST /v1/objects/hint/create", func() { w.does(ann, "patch shop.example.com/login type=sqli part=get.q") }))
 	require.Len(t, w.rules("vpatch"), 1)

@@ -180,9 +180,7 @@ func TestASwitchThatHalfFails(t *testing.T) {
 	w := newWorld(t)
 	w.fault("POST /v1/objects/hint/create", "mode_kept", 1)
 	w.fault("POST /v1/objects/hint/delete", "status:403", 0)
-	inv := w.asks(ann, "mode 4 block")
-	inv.Anyway = true
-	_, err := w.do(inv)
+	_, err := w.all(ann, "mode 4 block")
 	require.ErrorIs(t, err, refusal.ErrService)
 	require.ErrorContains(t, err, "Failed in part: Switch Shop to block for 2 h")
 	require.ErrorContains(t, err, "lacks the permission")
@@ -206,8 +204,7 @@ func TestTheAccountsOwnMode(t *testing.T) {
 	w.refuses(ann, "mode account block", refusal.ErrAsk, "Switch all applications without a mode of their own to block for 2 h?", "rules that set the mode for parts of it, and stay as they are: 1",
 		"It needs approval first: the account's own mode holds for all applications without a mode of their own")
 	q := w.waits(ann, "mode account block")
-	res, err := w.try(bob, "approve "+q.ID)
-	require.NoError(t, err)
+	res := w.reads(bob, "approve "+q.ID)
 	ch := res.Changes[0]
 	require.Equal(t, "mode account block for=2h", ch.Line.With("reason", "").String())
 	require.Equal(t, []string{"monitoring", "block"}, w.modes(), "Shop's own stays")

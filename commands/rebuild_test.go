@@ -37,17 +37,9 @@ func (w *world) emptied(unread bool, posted ...record.Change) rebuild.Known {
 	}
 	w.ledger.forget()
 	w.service.CatchUp()
-	var entries []apiclient.IPRule
-	for e, err := range w.cfg.Services["acme"].IPRules(w.t.Context(), "") {
-		require.NoError(w.t, err)
-		if !unread {
-			entries = append(entries, e)
-		}
-	}
-	var rules []apiclient.Rule
-	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), 0) {
-		require.NoError(w.t, err)
-		rules = append(rules, r)
+	entries, rules := w.mirrored()
+	if unread {
+		entries = nil
 	}
 	r := rebuild.Changes(w.cfg.Accounts[0], back, rebuild.Service{Entries: entries, Rules: rules}, w.clock())
 	w.ledger.set(func(l *ledger) {

@@ -267,9 +267,7 @@ func TestWhatEndsIsAskedAbout(t *testing.T) {
 			button := advice.Extend(asked[0].Change)
 			runDue(t, w, time.Minute)
 			require.Empty(t, w.ledger.takeDue(isAsked), "once for each end")
-			inv = w.asks(bob, button.Line.String())
-			inv.Anyway = true
-			_, err = w.do(inv)
+			_, err = w.all(bob, button.Line.String())
 			require.NoError(t, err)
 			last := w.ledger.change(res.Changes[0].ID)
 			runDue(t, w, last.Until.Sub(w.clock())-time.Second)
@@ -308,8 +306,7 @@ func replaced(line, id string) string {
 func TestWhatIsOverEndsUnasked(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		id := w.attackOn("/login")
-		_, err := w.try(ann, "contain attack="+id+" for=1h patch=1h")
-		require.NoError(t, err)
+		w.reads(ann, "contain attack="+id+" for=1h patch=1h")
 		runDue(t, w, time.Hour+time.Minute)
 		require.Empty(t, w.rules("vpatch"))
 		require.Empty(t, w.listed("black"))
@@ -326,8 +323,7 @@ func TestExtendADenial(t *testing.T) {
 	before := w.listed("black")
 	w.pass(time.Hour)
 	redrawn := w.notified.redrawn
-	res, err := w.try(bob, "extend "+first.ID[:5]+" for=2h reason=retrying")
-	require.NoError(t, err)
+	res := w.reads(bob, "extend "+first.ID[:5]+" for=2h reason=retrying")
 	ch := res.Changes[0]
 	require.Equal(t, "Extend by 2 h: Deny 203.0.113.7, 198.51.100.4 everywhere for 4 h", ch.Does)
 	require.Equal(t, "extend "+first.ID+" for=2h reason=retrying", ch.Line.String())
@@ -378,8 +374,7 @@ func TestExtendAPatch(t *testing.T) {
 		patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=20m")
 		switched := w.anyway(ann, "mode 4 block for=20m")
 		sent := w.changesSent()
-		res, err := w.try(bob, "extend "+patched.ID+" for=20m")
-		require.NoError(t, err)
+		res := w.reads(bob, "extend "+patched.ID+" for=20m")
 		require.Contains(t, textOf(res), "done; the service need not know. "+patched.ID+", by Bob, until")
 		require.Contains(t, words.Change(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID,
 			"as the channel's message says")
@@ -491,8 +486,7 @@ func TestOnlyWhatIsOursIsExtended(t *testing.T) {
 	w := newWorld(t)
 	ch := w.does(ann, "deny 203.0.113.7 203.0.113.8 for=4h")
 	w.overwrite(w.entry("203.0.113.7"), "kept for the police", time.Hour)
-	res, err := w.try(ann, "extend "+ch.ID+" for=4h")
-	require.NoError(t, err)
+	res := w.reads(ann, "extend "+ch.ID+" for=4h")
 	require.Contains(t, textOf(res), "the entry for 203.0.113.7 is another author's now (kept for the police), left as it is")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 1h0m0s", "203.0.113.8/32 [0] 8h0m0s"}, w.entries("black"))
 }
@@ -510,22 +504,6 @@ func TestExtendInDryRun(t *testing.T) {
 	require.Equal(t, denied.Until, w.ledger.change(denied.ID).Until)
 	require.Equal(t, patched.Until, w.ledger.change(patched.ID).Until)
 	require.Equal(t, "dry_run", w.lastAudit().Outcome)
-}
-
-// Whatever becomes of the answer, it is prolonged once, and its undo takes it back.
-func TestAnExtensionWhoseAnswerIsLost(t *testing.T) {
-	for _, kind := range []string{"500_applied", "reset_applied", "cut", "status:500", "reset", "html"} {
-		for _, times := range []int{1, 2} {
-			w := newWorld(t)
-			denied := w.does(ann, "deny 203.0.113.7 for=4h")
-			w.fault("POST /v4/ip_rules", kind, times)
-			w.does(ann, "extend "+denied.ID+" for=4h")
-			require.Equal(t, []string{"203.0.113.7"}, w.denied(), kind)
-			require.Equal(t, denied.Until.Add(4*time.Hour).Unix(), w.listed("black")[0].ExpiredAt, kind)
-			w.does(ann, "undo "+denied.ID)
-			require.Empty(t, w.entries("black"), kind)
-		}
-	}
 }
 
 // A process dies at any point: who gets the delivery again, or types the same, prolongs it once; an undo takes it back

@@ -70,9 +70,7 @@ func (w *world) keepEvidence(id string) record.Observation {
 func (w *world) next(who record.Actor, line string) call.Result {
 	w.t.Helper()
 	w.pass(time.Minute)
-	inv := w.asks(who, line)
-	inv.Anyway = true
-	res, _ := w.do(inv)
+	res, _ := w.all(who, line)
 	return res
 }
 
@@ -391,9 +389,7 @@ func TestOverviewsHardlyWaitForTheTrend(t *testing.T) {
 // Of several accounts those are counted whose services answer.
 func TestTheTrendOfSeveralAccounts(t *testing.T) {
 	w := newWorld(t, func(c *commands.Config) {
-		second := *c.Accounts[0]
-		second.Name = "globex"
-		c.Accounts = append(c.Accounts, &second)
+		secondAccount(c)
 		gives(c, "globex", figures{err: &apiclient.Error{Op: "query attacks by day", Kind: apiclient.Forbidden}})
 	})
 	w.started("sqli", "")

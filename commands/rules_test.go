@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,39 +168,19 @@ func TestDeleteRuleOfAMode(t *testing.T) {
 
 func TestDeleteRuleInDryRun(t *testing.T) {
 	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = config.ChangesDryRun })
-	inv := w.asks(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID))
-	inv.Anyway = true
-	res, err := w.do(inv)
+	res, err := w.all(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID))
 	require.NoError(t, err)
 	require.Equal(t, "dry_run", res.Outcome)
 	require.Contains(t, textOf(res), "delete rule")
 	require.Zero(t, w.changesSent())
 }
 
-func TestDeleteRuleWhoseAnswerIsLost(t *testing.T) {
-	for _, kind := range []string{"500_applied", "reset_applied", "cut", "status:500"} {
-		w := newWorld(t)
-		ch := w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q")
-		w.fault("POST /v1/objects/hint/delete", kind, 2)
-		gone := w.does(root, "delete-rule "+itoa(ch.Steps[0].ID))
-		require.Empty(t, w.rules("vpatch"), kind)
-		w.fault("POST /v1/objects/hint/create", kind, 1)
-		w.does(root, "undo "+gone.ID)
-		require.Len(t, w.rules("vpatch"), 1, kind)
-	}
-}
-
 // theRule is the one rule of a type as the service lists it.
 func (w *world) theRule(kind string) apiclient.Rule {
 	w.t.Helper()
 	w.service.CatchUp()
-	var found []apiclient.Rule
-	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), 0) {
-		require.NoError(w.t, err)
-		if r.Type == kind {
-			found = append(found, r)
-		}
-	}
+	_, all := w.mirrored()
+	found := slices.DeleteFunc(all, func(r apiclient.Rule) bool { return r.Type != kind })
 	require.Len(w.t, found, 1)
 	return found[0]
 }
@@ -207,8 +188,7 @@ func (w *world) theRule(kind string) apiclient.Rule {
 func TestIndicator(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	res, err := w.try(ann, `indicator user-agent "sqlmap/1[.][0-9]" host=Shop.example.com path=/login attack=`+id+` reason="same tool"`)
-	require.NoError(t, err)
+	res := w.reads(ann, `indicator user-agent "sqlmap/1[.][0-9]" host=Shop.example.com path=/login attack=`+id+` reason="same tool"`)
 	ch := res.Changes[0]
 	require.Equal(t, `Take for a scanner requests for shop.example.com/login whose USER-AGENT matches sqlmap/1[.][0-9] for 4 h`, ch.Does)
 	require.Equal(t, `indicator USER-AGENT sqlmap/1[.][0-9] attack=`+id+` for=4h host=shop.example.com path=/login type=scanner reason="same tool"`, ch.Line.String())
@@ -311,8 +291,7 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 	}
 	w.waits(ann, "indicator User-Agent evil", "it holds for every host")
 	w.waits(ann, "indicator User-Agent evil path=/x/*", "it holds for every host", "requests for every path without an extension one level below /x/ on every host whose USER-AGENT matches evil")
-	res, err := w.try(ann, "indicator User-Agent evil host=a.example.com path=/x/*")
-	require.NoError(t, err)
+	res := w.reads(ann, "indicator User-Agent evil host=a.example.com path=/x/*")
 	require.Contains(t, textOf(res), "Paths with an extension, as a.php, are not covered: /x/*.* covers them, too")
 	w.waits(ann, "indicator User-Agent evil host=a.example.com for=forever", "never end")
 	w = newWorld(t, withoutApproval(config.ApproveRulesEverywhere))
@@ -333,15 +312,6 @@ func TestAnIndicatorStopsWhatMatches(t *testing.T) {
 		runDue(t, w, time.Hour)
 		require.Empty(t, w.rules("regex"), "it has ended")
 	})
-}
-
-func TestAnIndicatorWhoseAnswerIsLost(t *testing.T) {
-	for _, kind := range []string{"500_applied", "reset_applied", "cut", "status:500"} {
-		w := newWorld(t)
-		w.fault("POST /v1/objects/hint/create", kind, 1)
-		ch := w.does(ann, "indicator User-Agent evil host=shop.example.com")
-		require.Equal(t, w.theRule("regex").ID, ch.Steps[0].ID, kind)
-	}
 }
 
 func TestBlockPath(t *testing.T) {

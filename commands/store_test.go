@@ -342,6 +342,16 @@ func (a *auditLog) all() (all []record.AuditEntry) {
 	return all
 }
 
+// failed counts the entries of what failed.
+func (a *auditLog) failed() (n int) {
+	for _, e := range a.all() {
+		if e.Outcome == "failed" {
+			n++
+		}
+	}
+	return n
+}
+
 // spoil has the n-th entry be one that can't be read.
 func (a *auditLog) spoil(n int) {
 	const key = "{a:acme}:audit"
@@ -620,16 +630,37 @@ func (w *world) shows(id string, s record.AttackState) {
 // served is an attack as the service has it.
 func (w *world) served(id string) apiclient.Attack {
 	w.t.Helper()
-	for page, err := range w.cfg.Services["acme"].Attacks(w.t.Context(), apiclient.AttackFilter{}) {
-		require.NoError(w.t, err)
-		for _, a := range page.Attacks {
-			if record.AttackID("acme", a.ID) == id {
-				return a
-			}
+	for _, a := range w.attacks() {
+		if record.AttackID("acme", a.ID) == id {
+			return a
 		}
 	}
 	w.t.Fatalf("no attack %s", id)
 	return apiclient.Attack{}
+}
+
+// attacks are all that the service has.
+func (w *world) attacks() (all []apiclient.Attack) {
+	w.t.Helper()
+	for page, err := range w.cfg.Services["acme"].Attacks(w.t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(w.t, err)
+		all = append(all, page.Attacks...)
+	}
+	return all
+}
+
+// mirrored are the entries and the rules that the service lists.
+func (w *world) mirrored() (entries []apiclient.IPRule, rules []apiclient.Rule) {
+	w.t.Helper()
+	for e, err := range w.cfg.Services["acme"].IPRules(w.t.Context(), "") {
+		require.NoError(w.t, err)
+		entries = append(entries, e)
+	}
+	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), 0) {
+		require.NoError(w.t, err)
+		rules = append(rules, r)
+	}
+	return entries, rules
 }
 
 // missed stores times in which nothing was watched.

@@ -113,8 +113,9 @@ func TestAStormIsListed(t *testing.T) {
 }
 
 // Whatever storms are stored beside the one that grouped it.
-func TestAGroupedAttackIsExplainedAmongStorms(t *testing.T) {
+func TestAGroupedAttackIsExplained(t *testing.T) {
 	w := newWorld(t)
+	single := w.attackOn("/login")
 	storm := w.storeStorm(12, 1)
 	others := record.PollUpdate{Attacks: map[string]record.AttackState{}}
 	for i := range 3 {
@@ -122,15 +123,6 @@ func TestAGroupedAttackIsExplainedAmongStorms(t *testing.T) {
 		others.Attacks[a.ID] = record.AttackState{Attack: a, Storm: &record.Storm{Began: w.clock(), Grouped: 11}, ObservedAt: w.clock()}
 	}
 	w.polled(others)
-	one := record.AttackID("acme", "grouped 3")
-	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "Grouped in storm "+storm+": it has no card of its own")
-	require.Contains(t, textOf(w.reads(eve, "attack "+one)), "Grouped in storm "+storm)
-}
-
-func TestAGroupedAttackIsExplained(t *testing.T) {
-	w := newWorld(t)
-	single := w.attackOn("/login")
-	storm := w.storeStorm(12, 1)
 	one := record.AttackID("acme", "grouped 3")
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "Grouped in storm "+storm+": it has no card of its own")
 	require.Contains(t, textOf(w.reads(eve, "attack "+one)), "Grouped in storm "+storm)

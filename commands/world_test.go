@@ -84,12 +84,18 @@ var beside sync.Map
 // newWorld is a world of a test that runs beside others.
 func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
 	t.Helper()
+	return worldBefore(t, func(service http.Handler) http.Handler { return service }, change...)
+}
+
+// worldBefore is a world whose requests meet something before the service.
+func worldBefore(t *testing.T, meet func(service http.Handler) http.Handler, change ...func(*commands.Config)) *world {
+	t.Helper()
 	if _, already := beside.LoadOrStore(t, true); !already {
 		t.Parallel()
 	}
 	w := &world{t: t, now: time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)}
 	w.build(func(h http.Handler) (string, *http.Client) {
-		server := httptest.NewServer(h)
+		server := httptest.NewServer(meet(h))
 		t.Cleanup(server.Close)
 		return server.URL, server.Client()
 	}, change)
@@ -194,6 +200,13 @@ func withoutApproval(what ...string) func(*commands.Config) {
 	return func(c *commands.Config) {
 		c.Accounts[0].Policy.Approval.RequiredFor = slices.DeleteFunc(slices.Clone(c.Accounts[0].Policy.Approval.RequiredFor), func(s string) bool { return slices.Contains(what, s) })
 	}
+}
+
+// secondAccount adds an account that is as the first one, at the same service.
+func secondAccount(c *commands.Config) {
+	globex := *c.Accounts[0]
+	globex.Name = "globex"
+	c.Accounts, c.Services["globex"] = append(c.Accounts, &globex), c.Services["acme"]
 }
 
 func sources(all ...config.Source) func(*commands.Config) {
@@ -514,9 +527,7 @@ func (w *world) anyway(who record.Actor, line string) record.Change {
 // insists does it whatever warns of it.
 func (w *world) insists(who record.Actor, line string) record.Change {
 	w.t.Helper()
-	inv := w.asks(who, line)
-	inv.Anyway = true
-	res, err := w.do(inv)
+	res, err := w.all(who, line)
 	require.NoError(w.t, err)
 	require.Len(w.t, res.Changes, 1)
 	return res.Changes[0]
@@ -553,9 +564,7 @@ func (w *world) asksInSpiteOfYes(who record.Actor, line string) {
 func (w *world) waits(who record.Actor, line string, words ...string) record.ApprovalRequest {
 	w.t.Helper()
 	before := w.changesSent()
-	inv := w.asks(who, line)
-	inv.Anyway = true
-	res, err := w.do(inv)
+	res, err := w.all(who, line)
 	require.NoError(w.t, err, line)
 	require.Equal(w.t, "waiting", res.Outcome, textOf(res))
 	for _, word := range append(words, "Waiting for approval") {
@@ -586,7 +595,7 @@ func (w *world) nothing(who record.Actor, line string, words ...string) {
 	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
 }
 
-// reads expects an answer.
+// reads expects an answer, whatever the line does.
 func (w *world) reads(who record.Actor, line string) call.Result {
 	w.t.Helper()
 	res, err := w.try(who, line)

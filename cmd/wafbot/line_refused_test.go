@@ -12,6 +12,7 @@ import (
 
 func TestRolesAtTheTerminal(t *testing.T) {
 	t.Parallel()
+	world := openWorld(t)
 	for _, tt := range []struct {
 		role, line string
 		code       int
@@ -22,25 +23,22 @@ func TestRolesAtTheTerminal(t *testing.T) {
 		{"responder", "allow " + attacker, exitFailed, "allow needs the role admin; yours is responder"},
 		{"admin", "mode 4 default for=10m", exitDone, "Switch application 4 to default"},
 	} {
-		t.Run(tt.role+" "+tt.line, func(t *testing.T) {
-			t.Parallel()
-			d := newLineWorld(t, tt.role)
-			got := typed(t, d.environ, append(strings.Fields(tt.line), "-y")...)
-			require.Equal(t, tt.code, got.code, "%+v", got)
-			require.Contains(t, got.out+got.err, tt.says)
-			if tt.code == exitDone {
-				return
-			}
-			require.Empty(t, d.changes())
-			got = typed(t, d.environ, "audit")
-			require.Contains(t, got.out, "refused", "refusals are audited")
+		d := inWorld(t, world, tt.role)
+		got := typed(t, d.environ, append(strings.Fields(tt.line), "-y")...)
+		require.Equal(t, tt.code, got.code, "%+v", got)
+		require.Contains(t, got.out+got.err, tt.says)
+		if tt.code == exitDone {
+			continue // the last one
+		}
+		require.Empty(t, d.changes())
+		got = typed(t, d.environ, "audit")
+		require.Contains(t, got.out, "refused", "refusals are audited")
 
-			got = typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
-			require.Equal(t, exitFailed, got.code)
-			answer := decode[printRefusal](t, got.out)
-			require.Equal(t, "refused", answer.Outcome)
-			require.Contains(t, answer.Error, tt.says)
-		})
+		got = typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
+		require.Equal(t, exitFailed, got.code)
+		answer := decode[printRefusal](t, got.out)
+		require.Equal(t, "refused", answer.Outcome)
+		require.Contains(t, answer.Error, tt.says)
 	}
 }
 

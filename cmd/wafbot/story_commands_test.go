@@ -17,7 +17,7 @@ func TestReadsTyped(t *testing.T) {
 			"status":           {"Status of acme", "Going on: 1 attack", id},
 			"incidents":        {"acme: 1 incident in the last 24 h", "INCIDENT SQL injection on Shop"},
 			"attacks since=2h": {"acme: 1 attack in the last 2 h", "POST shop.example.com/login"},
-			"attack " + id[:5]: {"It worked, says the service: vulnerability 812", attacker + " FR 79 %"},
+			"attack " + id[:5]: {"It worked, says the service: vulnerability 812", attacker + " FR "},
 			"lists":            {"acme: 0 entr"},
 			"mode Shop":        {"Mode of Shop by rules: monitoring"},
 			"audit":            {"acme: "},
@@ -31,6 +31,8 @@ func TestReadsTyped(t *testing.T) {
 			w.types("vic", line)
 			w.ephemeral("vic", parts...)
 		}
+		attack := plain(w.ephemeral("vic", "It worked, says the service"))
+		require.Regexp(t, attacker+` FR (79|80) %`, attack, "its share grows a little meanwhile")
 		require.Len(t, w.shown("#waf"), 2, "answers are for the one who asks")
 		require.Empty(t, w.sent())
 	})

@@ -154,22 +154,23 @@ func (a *Advice) patch(s call.Situation) {
 		a.Notes.Addf("No patch: the service can't express its path")
 		return
 	}
-	if ownInForce(s, func(ch record.Change) bool {
-		return slices.ContainsFunc(ch.Steps, func(step record.Step) bool {
-			return step.Kind == record.CreateRule && step.Rule.Type == apiclient.RulePatch
-		})
-	}) {
+	patches := func(step record.Step) bool {
+		return step.Kind == record.CreateRule && step.Rule.Type == apiclient.RulePatch
+	}
+	if ownInForce(s, func(ch record.Change) bool { return slices.ContainsFunc(ch.Steps, patches) }) {
 		return // its own line on the card says so
 	}
-	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
-		a.Notes.Addf("No patch: rule %v patches it already", s.Rules[i].ID)
-		return
+	listed := func(as func(apiclient.Rule, apiclient.Rule) bool, note text.Sentence) bool {
+		i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return as(r, rule) })
+		if i >= 0 {
+			a.Notes.Addf(note, s.Rules[i].ID)
+		}
+		return i >= 0
 	}
-	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
-		a.Notes.Addf("No patch: rule %v, which is wider, covers it already", s.Rules[i].ID)
-		return
+	if !listed(apiclient.SameRule, "No patch: rule %v patches it already") &&
+		!listed(apiclient.CoversPatch, "No patch: rule %v, which is wider, covers it already") {
+		a.offer(s, patchButton(s, spec))
 	}
-	a.offer(s, patchButton(s, spec))
 }
 
 // mode offers to switch the application to block.
@@ -199,10 +200,6 @@ var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "a
 // LooksClean reports whether the requests of an attack of that type look clean one by one, so that blocking mode stops
 // none of them.
 func LooksClean(attackType string) bool { return slices.Contains(behavioural, attackType) }
-
-func denyFor(s call.Situation) time.Duration  { return change.Denying.Lasts(s.Policy) }
-func patchFor(s call.Situation) time.Duration { return s.Policy.PatchFor() }
-func modeFor(s call.Situation) time.Duration  { return s.Policy.ModeFor(apiclient.ModeBlock) }
 
 func lineFor(s call.Situation, name string, words ...string) record.Line {
 	return record.LineOf(s.Account.Name, name, words...).With("attack", s.ID)

@@ -30,7 +30,7 @@ const maxLabel = 24
 // denyButton denies one source. Slack opens its dialog before wafbot hears of the click, so all that matters stands
 // there.
 func denyButton(s call.Situation, source Leak) call.Suggestion {
-	lasts, deny := denyFor(s), "Deny "+source.IP.String()
+	lasts, deny := change.Denying.Lasts(s.Policy), "Deny "+source.IP.String()
 	label, length, also := deny, text.Duration(lasts), ""
 	if text.Length(label) >= maxLabel { // its dialog's title has room for one more
 		label = "Deny top source"
@@ -75,7 +75,7 @@ func sentence(spare int, words string) call.Sentence {
 // shareWords say how much of the attack a denial stops, and what goes on.
 func shareWords(s call.Situation, source Leak) string {
 	if s.Storm != nil {
-		return reachWords(*s.Storm, source.Source)
+		return reachWords(*s.Storm, source.IP)
 	}
 	share := "Its share of hits is unknown"
 	if percent, ok := source.Share(); ok {
@@ -96,41 +96,31 @@ func shareWords(s call.Situation, source Leak) string {
 
 // patchButton closes the hole for all sources.
 func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
+	lasts, of := s.Policy.PatchFor(), spec.Scope
+	place := text.Sanitize(strings.TrimSpace(of.Method+" "+of.Host+of.Path), 110)
+	app := "on all applications"
+	if of.App.Known {
+		app = fmt.Sprintf("only on %s (%d)", text.Sanitize(s.Account.AppName(of.App), 30), of.App.N)
+	}
 	return changesRules(s, call.Suggestion{
 		Label: "Patch", Title: "Patch the hole?", Spoken: "Patch the hole",
-		Line: lineFor(s, "patch").With("for", grammar.DurationText(patchFor(s))),
+		Line: lineFor(s, "patch").With("for", grammar.DurationText(lasts)),
 		Confirm: call.Dialog{
-			{Text: patchWords(s, spec)},
+			{Text: fmt.Sprintf("Blocks %s in %s, %s, %s, for %s. Works %s.", words.TypeName(spec.Kind), place,
+				text.Sanitize(words.PartName(spec.Point), 40), app, text.Duration(lasts), words.RuleWorks)},
 			{Spare: figures, Text: "All sources; other paths, parts and types go on."},
 		},
 	})
 }
 
-// patchWords name path, part, type and application of a patch.
-func patchWords(s call.Situation, spec change.Patch) string {
-	place := strings.TrimSpace(text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path, 110))
-	return fmt.Sprintf("Blocks %s in %s, %s, %s, for %s. Works %s.", words.TypeName(spec.Kind), place,
-		text.Sanitize(words.PartName(spec.Point), 40), patchedApp(s, spec), text.Duration(patchFor(s)), words.RuleWorks)
-}
-
-// patchedApp is the application that a patch is for, by name and number.
-func patchedApp(s call.Situation, spec change.Patch) string {
-	app := spec.Scope.App
-	if !app.Known {
-		return "on all applications"
-	}
-	return fmt.Sprintf("only on %s (%d)", text.Sanitize(s.Account.AppName(app), 30), app.N)
-}
-
 func modeButton(s call.Situation, now string) call.Suggestion {
-	app := s.Attack.App
-	name := text.Sanitize(s.Account.AppName(app), 30)
+	app, lasts := s.Attack.App, s.Policy.ModeFor(apiclient.ModeBlock)
 	return changesRules(s, call.Suggestion{
 		Label: "Block mode", Title: "Switch to block mode?", OK: "Switch", Danger: true, Spoken: "Switch to block mode",
-		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
+		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(lasts)),
 		Confirm: call.Dialog{
 			{Text: fmt.Sprintf("For %s the WAF blocks all attacks that it detects on %s (now: %s). Works %s. Legitimate requests that it misjudges are blocked, too. No incidents are detected meanwhile.",
-				text.Duration(modeFor(s)), name, words.ModeName(text.Sanitize(now, 20)), words.RuleWorks)},
+				text.Duration(lasts), text.Sanitize(s.Account.AppName(app), 30), words.ModeName(text.Sanitize(now, 20)), words.RuleWorks)},
 			{Spare: returns, Text: "Returns by itself."},
 		},
 	})

@@ -93,12 +93,11 @@ func moreChanges(s call.Situation) Group {
 	}
 	ending := slices.DeleteFunc(ownChanges(s), func(ch record.Change) bool { return ch.Until.IsZero() })
 	slices.SortStableFunc(ending, func(x, y record.Change) int { return x.Until.Compare(y.Until) })
-	for i, ch := range ending {
-		if i == maxExtend {
-			g.add("Extend another", fmt.Sprintf("%d more hold for a time", len(ending)-i), lineFor(s, "extend").With("attack", ""))
-			break
-		}
+	for _, ch := range ending[:min(maxExtend, len(ending))] {
 		g.add("Extend "+ch.ID, ch.Does, lineFor(s, "extend", ch.ID).With("attack", ""))
+	}
+	if more := len(ending) - maxExtend; more > 0 {
+		g.add("Extend another", fmt.Sprintf("%d more hold for a time", more), lineFor(s, "extend").With("attack", ""))
 	}
 	return g
 }
@@ -121,10 +120,9 @@ func ownChanges(s call.Situation) []record.Change {
 func UndoAll(s call.Situation) []call.Suggestion {
 	var ids []string
 	for _, ch := range slices.Backward(ownChanges(s)) {
-		if ids = append(ids, ch.ID); len(ids) == maxUndo {
-			break
-		}
+		ids = append(ids, ch.ID)
 	}
+	ids = ids[:min(maxUndo, len(ids))]
 	if len(ids) == 0 || s.Policy.ChangesNow() == config.ChangesOff {
 		return nil
 	}

@@ -2,6 +2,7 @@ package advice
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -42,12 +43,8 @@ func WatchedOnly(s call.Situation) bool {
 	if s.Storm == nil {
 		return s.Attack.App.Known && watched(s.Attack.App.N)
 	}
-	for app := range s.Storm.Apps {
-		if !watched(app) {
-			return false
-		}
-	}
-	return len(s.Storm.Apps) > 0
+	apps := slices.Collect(maps.Keys(s.Storm.Apps))
+	return len(apps) > 0 && len(slices.DeleteFunc(apps, watched)) == 0
 }
 
 // deniedSources finds the attack's sources that must never be denied and are, by an entry that wafbot didn't make: it
@@ -68,14 +65,14 @@ func deniedSources(s call.Situation) (lines text.Lines, open []call.Suggestion) 
 			continue
 		}
 		seen = append(seen, e.ID)
-		line := text.Newf("*%v IS DENIED*%v: customers may be shut out",
-			text.Sanitize(own.Name, text.MaxField/2), where)
-		if s.Policy.ChangesNow() == config.ChangesOff {
-			lines.Addf("%v. Take `%v` off the denylist in the service's console",
-				line, words.Sources(*e))
+		off := s.Policy.ChangesNow() == config.ChangesOff
+		how := text.Sentence("*%v IS DENIED*%v: customers may be shut out. An admin takes it off: `remove %v list=black`")
+		if off {
+			how = "*%v IS DENIED*%v: customers may be shut out. Take `%v` off the denylist in the service's console"
+		}
+		if lines.Addf(how, text.Sanitize(own.Name, text.MaxField/2), where, words.Sources(*e)); off {
 			continue
 		}
-		lines.Addf("%v. An admin takes it off: `remove %v list=black`", line, words.Sources(*e))
 		open = append(open, call.Suggestion{
 			Label: "End deny of " + text.Sanitize(own.Name, 12), Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
 			Line: lineFor(s, "remove", fmt.Sprint(e.ID)),

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -36,11 +37,11 @@ func stormPlace(s call.Situation) (method, place string, ok bool) {
 // ShowUnblocked is the button that lists what gets through.
 func ShowUnblocked(s call.Situation) []call.Suggestion {
 	label := "List it"
-	switch left := s.Storm.Passing(); {
-	case s.Storm.UnblockedCount == 0:
-		return nil
-	case left > 1:
+	if left := s.Storm.Passing(); left > 1 {
 		label = "List the " + text.Number(left)
+	}
+	if s.Storm.UnblockedCount == 0 {
+		return nil
 	}
 	return []call.Suggestion{{
 		Label: label, Spoken: "List all grouped attacks, what gets through first",
@@ -77,19 +78,15 @@ func (a *Advice) denyInStorm(s call.Situation) {
 }
 
 // reachWords say how many of what gets through in a storm has the source. It promises nothing: others may go on.
-func reachWords(s record.Storm, source apiclient.Source) string {
-	i := slices.IndexFunc(s.Behind, func(b record.StormSource) bool { return b.IP == source.IP })
-	return "It is in " + reach(s, s.Behind[i]) + "."
-}
-
-// reach says in how many of those that get through a source is.
-func reach(s record.Storm, source record.StormSource) string {
-	switch n := s.Passing(); {
+func reachWords(s record.Storm, source netip.Addr) string {
+	i := slices.IndexFunc(s.Behind, func(b record.StormSource) bool { return b.IP == source })
+	in, n := s.Behind[i].In, s.Passing()
+	reach := text.Number(in) + " of the " + text.Number(n) + " that get through; the others go on"
+	switch {
 	case n == 1:
-		return "the one that gets through"
-	case source.In == n:
-		return "all " + text.Number(n) + " that get through"
-	default:
-		return text.Number(source.In) + " of the " + text.Number(n) + " that get through; the others go on"
+		reach = "the one that gets through"
+	case in == n:
+		reach = "all " + text.Number(n) + " that get through"
 	}
+	return "It is in " + reach + "."
 }

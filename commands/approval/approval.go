@@ -47,10 +47,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 	if len(plans) == 1 {
 		q.Line = plans[0].Line
 	}
-	for _, p := range plans {
-		if len(p.Nothing) > 0 {
-			continue
-		}
+	for _, p := range toDo(plans) {
 		q.Role = max(q.Role, p.Role)
 		for _, s := range p.Steps {
 			addReach(&q, words.Reach(c.Account, s))
@@ -93,8 +90,7 @@ func AuditEntry(c *call.Call, q record.ApprovalRequest, outcome string) record.A
 // Unbegun are the plans that haven't started. The others must not mistake their own work for somebody else's.
 func Unbegun(c *call.Call, asked *call.Call, plans []call.Plan) (left []call.Plan) {
 	for i, p := range plans {
-		id := ChangeID(asked, p, i)
-		if record.IndexChange(c.Changes, id) < 0 {
+		if record.IndexChange(c.Changes, ChangeID(asked, p, i)) < 0 {
 			left = append(left, p)
 		}
 	}
@@ -104,12 +100,15 @@ func Unbegun(c *call.Call, asked *call.Call, plans []call.Plan) (left []call.Pla
 // joinWords puts "; " between two texts that are there.
 func joinWords(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
+// toDo are the plans without those that have nothing to do.
+func toDo(plans []call.Plan) []call.Plan {
+	return slices.DeleteFunc(slices.Clone(plans), func(p call.Plan) bool { return len(p.Nothing) > 0 })
+}
+
 // DoesText says what the plans do, without those that have nothing to do.
 func DoesText(plans []call.Plan) (does string) {
-	for _, p := range plans {
-		if len(p.Nothing) == 0 {
-			does = joinWords(does, p.Does)
-		}
+	for _, p := range toDo(plans) {
+		does = joinWords(does, p.Does)
 	}
 	return does
 }
@@ -132,17 +131,17 @@ func Note(c *call.Call) text.Text {
 }
 
 // WaitingLines answer who has asked, or asks again.
-func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
+func WaitingLines(c *call.Call, q record.ApprovalRequest) text.Lines {
 	if !q.Waits(c.Now) {
-		return []text.Text{words.Approval(q, c.Now)}
+		return text.Lines{words.Approval(q, c.Now)}
 	}
 	first := text.Newf("*Waiting for approval*: %v. `%v`", q.Does, q.ID)
 	if q.ID != record.RequestID(q.Account, c.ID) {
 		first.Addf(", asked already by %v at %v", q.Asker.Name, q.At)
 	}
-	lines := []text.Text{first, text.New("Why: ", Reasons(q.Needs)), words.Deciders(q, c.Policy.Approval.Approvers)}
+	lines := text.Lines{first, text.New("Why: ", Reasons(q.Needs)), words.Deciders(q, c.Policy.Approval.Approvers)}
 	if offer := words.OverrideOffer(q, c.Now); offer != nil {
-		lines = append(lines, text.Newf("%v: `override %v reason=\"…\"`", offer, q.ID))
+		lines.Addf("%v: `override %v reason=\"…\"`", offer, q.ID)
 	}
 	return lines
 }

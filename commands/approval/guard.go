@@ -108,10 +108,8 @@ func RequireRole(c *call.Call, least record.Role) error {
 		return refusal.Denied("%v, and whether you have it by a user group Slack doesn't say just now. Try again in a "+
 			"moment. The operator of wafbot finds the reason in its log", needs)
 	}
-	return &refusal.Refusal{
-		Kind: refusal.ErrDenied, Next: WhomToAsk(c, least),
-		Text: text.New(needs, "; yours is ", c.Role.String()),
-	}
+	needs.Addf("; yours is %v", c.Role.String())
+	return &refusal.Refusal{Kind: refusal.ErrDenied, Next: WhomToAsk(c, least), Text: needs}
 }
 
 // NoRole refuses who may do nothing. A person of another workspace isn't told who may.
@@ -190,18 +188,14 @@ func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 	if c.Anyway || c.Actor.Via == record.ViaClock {
 		return nil
 	}
-	var warned call.Plan
-	for _, p := range plans {
-		if len(p.Nothing) > 0 {
-			continue
-		}
+	warned := call.Plan{Does: DoesText(plans)}
+	for _, p := range toDo(plans) {
 		warned.Notes = append(warned.Notes, p.Notes...)
 		for _, w := range p.Warnings {
 			if !w.Known && (!w.InDialog || !c.Warned) && (w.Always || !c.Yes) {
 				warned.Warnings = append(warned.Warnings, w)
 			}
 		}
-		warned.Does = joinWords(warned.Does, p.Does)
 	}
 	if len(c.Needs) > 0 && warned.Does != "" {
 		warned.Notes = append(warned.Notes, Note(c))

@@ -32,7 +32,7 @@ func Closes(err error) (why text.Text, closes bool) {
 
 // CloseUnlessTransient is an error of planning again; one that trying again doesn't fix closes the request.
 func CloseUnlessTransient(err error) error {
-	lasting := slices.ContainsFunc([]error{refusal.ErrGuarded, refusal.ErrNothing, refusal.ErrUsage}, func(kind error) bool { return errors.Is(err, kind) })
+	lasting := errors.Is(err, refusal.ErrGuarded) || errors.Is(err, refusal.ErrNothing) || errors.Is(err, refusal.ErrUsage)
 	if refused, ok := errors.AsType[*refusal.Refusal](err); ok && lasting {
 		return Close(refused.Text)
 	}
@@ -41,10 +41,10 @@ func CloseUnlessTransient(err error) error {
 
 // PremiseHolds refuses plans that are worse than what the asker saw.
 func PremiseHolds(r record.ApprovalRequest, asked *call.Call, plans []call.Plan) error {
-	switch todo := slices.ContainsFunc(plans, func(p call.Plan) bool { return len(p.Nothing) == 0 }); {
+	switch {
 	case len(plans) == 0:
 		return Close(text.New("nothing is left to do"))
-	case !todo:
+	case len(toDo(plans)) == 0:
 		return Close(plans[0].Nothing)
 	}
 	if worse := worsened(r.Premise, premiseOf(plans)); worse != "" {
@@ -59,10 +59,7 @@ func PremiseHolds(r record.ApprovalRequest, asked *call.Call, plans []call.Plan)
 }
 
 func premiseOf(plans []call.Plan) (p record.Premise) {
-	for _, plan := range plans {
-		if len(plan.Nothing) > 0 {
-			continue
-		}
+	for _, plan := range toDo(plans) {
 		p.Role = max(p.Role, plan.Role)
 		if plan.Extends != "" {
 			p.Ends = plan.Until

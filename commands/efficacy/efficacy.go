@@ -139,21 +139,18 @@ func (j judge) countsFrom(first, made time.Time, d delays) time.Time {
 // part judges by what was seen of one source, or of a rule, since it was made.
 func (j judge) part(t record.Traffic, made time.Time, d delays, now time.Time) record.Finding {
 	since, last := now.Sub(made), lastThrough(t)
-	counted := t.Through.N + t.Mixed.N
+	stopped, through, counted := t.Stopped.N > 0, t.Through.N > 0, t.Through.N+t.Mixed.N > 0
 	switch {
-	case t.Stopped.N > 0 && t.Through.N > 0 && t.Through.Last.Sub(t.Stopped.Last) > j.scaled(settling):
+	case stopped && through && t.Through.Last.Sub(t.Stopped.Last) > j.scaled(settling):
 		return record.NotWorking // no longer
-	case t.Stopped.N > 0 && now.Sub(last) > j.scaled(settling):
+	case stopped && now.Sub(last) > j.scaled(settling),
+		stopped && !counted && (last.Before(t.Stopped.Last) || since >= j.scaled(d.counts)):
 		return record.Working
-	case t.Stopped.N > 0 && counted == 0 && (last.Before(t.Stopped.Last) || since >= j.scaled(d.counts)):
-		return record.Working
-	case t.Stopped.N > 0 && counted == 0:
-		return record.NotYet
-	case t.Stopped.N > 0:
+	case stopped && counted:
 		return record.PartlyWorking
-	case since < j.scaled(d.counts), t.Through.N > 0 && since < j.scaled(d.judged):
+	case stopped, since < j.scaled(d.counts), through && since < j.scaled(d.judged):
 		return record.NotYet
-	case t.Through.N > 0:
+	case through:
 		return record.NotWorking
 	}
 	return record.EfficacyUnknown

@@ -25,14 +25,15 @@ func Headline(s call.Situation) words.Headline {
 		h.Severity = record.SeverityLow
 	case words.Ended, words.Mitigated, words.Quiet:
 		h.Since = s.Attack.Last
-	case words.Unknown:
-		if h.Since = s.Outage.From; s.Unwatched() {
-			s.Outage = record.Outage{}
-			h.Was = state(s)
-		}
-		h.Resumed = s.ResumedAt
 	default:
 		h.Resumed = s.ResumedAt
+	}
+	if h.State == words.Unknown {
+		h.Since = s.Outage.From
+	}
+	if s.Unwatched() {
+		s.Outage = record.Outage{}
+		h.Was = state(s)
 	}
 	return h
 }
@@ -69,10 +70,7 @@ func proven(s call.Situation) bool {
 	if slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return Allowed(s, source) }) {
 		return false
 	}
-	ruled := slices.ContainsFunc(mitigations, func(m record.Mitigation) bool {
-		return m.Rule && m.Works() &&
-			!a.Last.After(m.Last)
-	})
+	ruled := slices.ContainsFunc(mitigations, func(m record.Mitigation) bool { return m.Rule && m.Works() && !a.Last.After(m.Last) })
 	return ruled || s.Stopped.Last().After(a.Last) && deniesAll(a, mitigations)
 }
 

@@ -21,25 +21,32 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 	for _, one := range e.Parts {
 		t = one
 	}
-	head := text.Bold(finding(e))
+	head, stopped, through := text.Bold(finding(e)), text.Number(t.Stopped.N), gotThrough(t)
+	quiet := record.Later(record.Later(c.At, e.From), lastThrough(t)) // since when nothing got through, as far as it was watched
 	switch e.Finding {
 	case record.Working:
-		return text.Newf("%v: nothing through since %v, at least %v stopped, the last %v",
-			head, quietSince(e, t, c), text.Number(t.Stopped.N), t.Stopped.Last)
+		return text.Newf("%v: nothing through since %v, at least %v stopped, the last %v", head, quiet, stopped, t.Stopped.Last)
 	case record.PartlyWorking:
-		return text.Newf("%v: at least %v stopped, %v", head, text.Number(t.Stopped.N), gotThrough(t))
+		return text.Newf("%v: at least %v stopped, %v", head, stopped, through)
 	case record.NotWorking:
-		if t.Stopped.N > 0 {
-			return text.Newf("*NO LONGER working*: the last was stopped %v, %v", t.Stopped.Last, throughAgain(t))
+		if t.Stopped.N == 0 {
+			return text.Newf("%v: %v", head, through)
 		}
-		return text.New(head, ": ", gotThrough(t))
+		if t.Through.First.Before(t.Stopped.Last) { // what got through before that doesn't count for it
+			through = text.New("hits get through again, the last ", t.Through.Last)
+		}
+		return text.Newf("*NO LONGER working*: the last was stopped %v, %v", t.Stopped.Last, through)
 	case record.EfficacyUnknown:
-		return text.New(head, ": ", unseen(e, t, c))
+		if t.Mixed.N > 0 {
+			return text.Newf("%v: nothing was reported as stopped by it, and %v", head, through)
+		}
+		return text.Newf("%v: nothing of it was seen since %v, neither stopped nor let through: whether stopped or gone is unknown",
+			head, quiet)
 	case record.SourceReturned:
 		if t.After.N == 0 {
 			return text.New(head, ", the last time ", t.Stopped.Last)
 		}
-		return text.New(head, ": ", passed(t.After))
+		return text.Newf("%v: %v", head, passed(t.After))
 	}
 	return nil
 }
@@ -111,11 +118,6 @@ func finding(e record.Efficacy) string {
 	return heads[e.Finding]
 }
 
-// quietSince is since when nothing got through, as far as it was watched.
-func quietSince(e record.Efficacy, t record.Traffic, c record.Change) time.Time {
-	return record.Later(record.Later(c.At, e.From), lastThrough(t))
-}
-
 // lastThrough is when the last hit got through, or may have.
 func lastThrough(t record.Traffic) time.Time { return record.Later(t.Through.Last, t.Mixed.Last) }
 
@@ -130,23 +132,6 @@ func gotThrough(t record.Traffic) text.Text {
 		return text.New(text.Number(t.Mixed.N), text.Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through is unknown")
 	}
 	return passed(t.Through)
-}
-
-// throughAgain says what gets through of what was stopped before. What got through before that doesn't count for it.
-func throughAgain(t record.Traffic) text.Text {
-	if t.Through.First.Before(t.Stopped.Last) {
-		return text.New("hits get through again, the last ", t.Through.Last)
-	}
-	return gotThrough(t)
-}
-
-// unseen says why nothing is known.
-func unseen(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
-	if t.Mixed.N > 0 {
-		return text.New("nothing was reported as stopped by it, and ", gotThrough(t))
-	}
-	return text.Newf("nothing of it was seen since %v, neither stopped nor let through: whether stopped or gone is unknown",
-		quietSince(e, t, c))
 }
 
 // observedSources says of a change that denies several sources what was seen of how many, and which it doesn't stop.

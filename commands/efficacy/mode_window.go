@@ -83,5 +83,6 @@ func (m ModeWindow) Text(a *config.Account, now time.Time) text.Text {
 	default:
 		line.Addf(" from %v to %v", m.From, m.Until)
 	}
-	return text.Newf("%v: it %v in mode %v", line, is, m.Mode)
+	line.Addf(": it %v in mode %v", is, m.Mode)
+	return line
 }

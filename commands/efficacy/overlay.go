@@ -65,12 +65,11 @@ func overlayAdded(entries []apiclient.IPRule, s record.Step, read time.Time) []a
 	for i := range entries {
 		e := &entries[i]
 		overwritten := slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return Unchanged(*e, b) })
+		same := e.ID == made.ID
+		listed = listed || same
 		switch {
-		case e.ID == made.ID && overwritten:
+		case overwritten && same:
 			*e = made
-			fallthrough
-		case e.ID == made.ID:
-			listed = true
 		case overwritten:
 			e.Values = slices.DeleteFunc(slices.Clone(e.Values), func(v string) bool { return slices.Contains(made.Values, v) })
 		}

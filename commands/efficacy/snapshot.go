@@ -26,15 +26,12 @@ type delta struct {
 // deltaOf takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless
 // all were listed.
 func deltaOf(g record.Poll, p record.AttackDelta, most highs) delta {
-	s := delta{record: p.Now, sources: map[netip.Addr]growth{}}
-	grown := growth{since: g.Since, last: lastHit(*p.Now, g.At)}
-	var before apiclient.Attack
-	if p.Before == nil {
-		grown.since = p.Now.First
-		before = apiclient.Attack{Hits: apiclient.Known(0), SourceCount: apiclient.Known(0)}
-	} else {
-		before = *p.Before
-		s.turned = before.Status() == apiclient.StatusNotBlocked && (p.Now.Status() == apiclient.StatusPartly || p.Now.Status() == apiclient.StatusBlocked)
+	s, status := delta{record: p.Now, sources: map[netip.Addr]growth{}}, p.Now.Status()
+	grown := growth{since: p.Now.First, last: record.Earlier(p.Now.Last, g.At)} // of no known last hit, now
+	before := apiclient.Attack{Hits: apiclient.Known(0), SourceCount: apiclient.Known(0)}
+	if p.Before != nil {
+		before, grown.since = *p.Before, g.Since
+		s.turned = before.Status() == apiclient.StatusNotBlocked && (status == apiclient.StatusPartly || status == apiclient.StatusBlocked)
 	}
 	s.hits = grown.by(most.of(counted{p.Now.ID, netip.Addr{}}, before.Hits, p.Now.Hits, g.At), p.Now.Hits)
 	for _, source := range before.Sources {
@@ -54,14 +51,6 @@ func deltaOf(g record.Poll, p record.AttackDelta, most highs) delta {
 		}
 	}
 	return s
-}
-
-// lastHit is a record's last hit; at the latest, now.
-func lastHit(a apiclient.Attack, now time.Time) time.Time {
-	if a.Last.IsZero() {
-		return now
-	}
-	return record.Earlier(a.Last, now)
 }
 
 func (g growth) by(before, now apiclient.Figure) growth {

@@ -141,7 +141,7 @@ func (s subject) patches(a apiclient.Attack) bool {
 // too.
 func addTraffic(t record.Traffic, came growth, as apiclient.Status, accepted, from time.Time) record.Traffic {
 	switch {
-	case came.n == 0 || !came.last.After(accepted):
+	case !came.last.After(accepted):
 	case as == apiclient.StatusBlocked:
 		if !came.since.Before(accepted) {
 			t.Stopped = addTally(t.Stopped, came)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
-	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
@@ -34,19 +32,21 @@ func AuditNeeds(c *call.Call) (n call.Needs) {
 // ShowAudit lists who did what, of all the accounts that the call is about.
 func ShowAudit(c *call.Call) (call.Result, error) {
 	by, data := auditUser(c), []record.AuditEntry{}
-	l := lists[record.AuditEntry]{
-		what: "entry", titles: []string{"NO.", "WHEN", "WHO", "LINE", "OUTCOME"},
-		at:   func(e record.AuditEntry) time.Time { return e.At },
-		line: func(_ *config.Account, e record.AuditEntry) text.Text { return words.AuditEntry(e) },
-	}
+	l := lists{what: "entry", titles: []string{"NO.", "WHEN", "WHO", "LINE", "OUTCOME"}}
 	_, failed := auditFrom(c, auditBack)
 	for _, a := range c.InScope {
+		list := listed{account: a.Name}
 		entries, err := c.FactsOf(a.Name).Audit.Get()
 		if err != nil {
 			failed = cmp.Or(failed, auditUnknown(err))
 		}
-		entries = slices.DeleteFunc(entries, func(e record.AuditEntry) bool { return !e.IsBy(by) })
-		l.of, data = append(l.of, listed[record.AuditEntry]{account: a, rows: entries}), append(data, entries...)
+		for _, e := range entries {
+			if e.IsBy(by) {
+				data = append(data, e)
+				list.rows = append(list.rows, row{a.Name, e.At, func() text.Text { return words.AuditEntry(e) }})
+			}
+		}
+		l.of = append(l.of, list)
 	}
 	if failed != nil {
 		return call.Result{}, failed

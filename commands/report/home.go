@@ -62,12 +62,11 @@ type section struct {
 // shown are the sections that have a title, each cut if it has to be.
 func shown(cut bool, sections ...section) (parts []call.Part) {
 	for _, s := range sections {
-		switch {
-		case s.Title == nil:
-		case cut:
+		if !cut {
+			s.most = 0
+		}
+		if s.Title != nil {
 			parts = append(parts, s.CutTo(s.most, s.where))
-		default:
-			parts = append(parts, s.Part)
 		}
 	}
 	return parts

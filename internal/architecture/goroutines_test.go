@@ -2,11 +2,6 @@ package architecture_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,24 +37,13 @@ var unguarded = map[string]string{
 func TestAPanicInAGoroutineEndsNothingElse(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
-	for _, dir := range []string{"apiclient", "bot", "cmd", "commands", "internal", "poller"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
-			name, _ := filepath.Rel("../..", path)
-			if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || forTests(name) {
-				return err
+	eachFile(t, []string{"apiclient", "bot", "cmd", "commands", "internal", "poller"}, func(name string, file *ast.File) {
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && !forTests(name) && startsUnguarded(f) {
+				found[name+" "+f.Name.Name] = true
 			}
-			source, err := os.ReadFile(path)
-			require.NoError(t, err)
-			file, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
-			require.NoError(t, err)
-			for _, decl := range file.Decls {
-				if f, ok := decl.(*ast.FuncDecl); ok && startsUnguarded(f) {
-					found[name+" "+f.Name.Name] = true
-				}
-			}
-			return nil
-		}))
-	}
+		}
+	})
 	for at := range found {
 		require.NotEmpty(t, unguarded[at], "%s starts a goroutine that a panic would end the process from: use delay.Try, or say here why it can't panic", at)
 	}

@@ -1,9 +1,11 @@
 package architecture_test
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os/exec"
 	"path/filepath"
@@ -104,16 +106,12 @@ var floors = []floor{
 	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "cmd/wafbot/doctor", "internal/version", "internal/metrics"), "main alone puts the parts together", nil},
 }
 
-type listed struct {
-	ImportPath string
-	Imports    []string
-}
-
 func TestImportsRunDownward(t *testing.T) {
 	t.Parallel()
-	packages := listPackages(t)
-	require.NotEmpty(t, packages)
-	for _, p := range packages {
+	for _, p := range goListed[struct {
+		ImportPath string
+		Imports    []string
+	}](t, "-json=ImportPath,Imports") {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
 		i := slices.IndexFunc(floors, func(f floor) bool { return within(name, f.pkg) })
 		require.GreaterOrEqual(t, i, 0, "%s is on no floor: add it to the table with its reason", name)
@@ -148,18 +146,32 @@ func goList(t *testing.T, flags ...string) []byte {
 	return out
 }
 
-func listPackages(t *testing.T) []listed {
+// goListed is what go list says of each package, in the fields of T.
+func goListed[T any](t *testing.T, flags ...string) (all []T) {
 	t.Helper()
-	out := goList(t, "-json=ImportPath,Imports")
-	var all []listed
-	dec := json.NewDecoder(strings.NewReader(string(out)))
-	for {
-		var p listed
-		err := dec.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		require.NoError(t, err)
-		all = append(all, p)
+	for dec := json.NewDecoder(bytes.NewReader(goList(t, flags...))); dec.More(); {
+		var one T
+		require.NoError(t, dec.Decode(&one))
+		all = append(all, one)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// eachFile visits the Go files of production code below folders of the repository, by their path in it.
+func eachFile(t *testing.T, folders []string, visit func(name string, file *ast.File)) {
+	t.Helper()
+	for _, folder := range folders {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, folder), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			name, _ := filepath.Rel(root, path)
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err == nil {
+				visit(name, file)
+			}
+			return err
+		}))
 	}
 }

@@ -2,12 +2,8 @@ package architecture_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,33 +16,23 @@ import (
 func TestSentencesAreWhole(t *testing.T) {
 	t.Parallel()
 	read := 0
-	for _, dir := range []string{"bot", "cmd", "commands", "internal", "poller"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			source, err := os.ReadFile(path)
-			require.NoError(t, err)
-			file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
-			require.NoError(t, err)
-			said := []string{"Newf", "Addf", "Misuse"}
-			refuses := []string{"Usage", "Guarded", "Denied", "Nothing"}
-			if strings.Contains(path, "bot/card/") {
-				said = append(said, "say", "spare")
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok {
-					if f, ok := call.Fun.(*ast.SelectorExpr); ok && (slices.Contains(said, f.Sel.Name) ||
-						slices.Contains(refuses, f.Sel.Name) && types.ExprString(f.X) == "refusal") {
-						requireWhole(t, path, call)
-						read++
-					}
+	eachFile(t, []string{"bot", "cmd", "commands", "internal", "poller"}, func(name string, file *ast.File) {
+		said := []string{"Newf", "Addf", "Misuse"}
+		refuses := []string{"Usage", "Guarded", "Denied", "Nothing"}
+		if strings.HasPrefix(name, "bot/card/") {
+			said = append(said, "say", "spare")
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if f, ok := call.Fun.(*ast.SelectorExpr); ok && (slices.Contains(said, f.Sel.Name) ||
+					slices.Contains(refuses, f.Sel.Name) && types.ExprString(f.X) == "refusal") {
+					requireWhole(t, name, call)
+					read++
 				}
-				return true
-			})
-			return nil
-		}))
-	}
+			}
+			return true
+		})
+	})
 	require.Greater(t, read, 100)
 }
 

@@ -1,14 +1,9 @@
 package architecture_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -40,25 +35,17 @@ func (s *source) name() string { return strings.TrimPrefix(s.ImportPath, module+
 
 func sources(t *testing.T) map[string]*source {
 	t.Helper()
-	out := goList(t, "-json=ImportPath,Dir,GoFiles")
 	all := map[string]*source{}
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var s source
-		err := dec.Decode(&s)
-		if errors.Is(err, io.EOF) {
-			require.NotEmpty(t, all)
-			return all
-		}
-		require.NoError(t, err)
+	for _, s := range goListed[*source](t, "-json=ImportPath,Dir,GoFiles") {
 		s.files = map[string]*ast.File{}
 		for _, name := range s.GoFiles {
-			code, err := os.ReadFile(filepath.Join(s.Dir, name))
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(s.Dir, name), nil, parser.SkipObjectResolution)
 			require.NoError(t, err)
-			s.files[name], err = parser.ParseFile(token.NewFileSet(), name, code, parser.SkipObjectResolution)
-			require.NoError(t, err)
+			s.files[name] = file
 		}
-		all[s.ImportPath] = &s
+		all[s.ImportPath] = s
 	}
+	return all
 }
 
 func TestRoomsStaySmall(t *testing.T) {
@@ -96,16 +83,7 @@ func methods(s *source) map[string]int {
 			if !ok || f.Recv == nil {
 				continue
 			}
-			typ := f.Recv.List[0].Type
-			if star, ok := typ.(*ast.StarExpr); ok {
-				typ = star.X
-			}
-			if generic, ok := typ.(*ast.IndexExpr); ok {
-				typ = generic.X
-			}
-			if id, ok := typ.(*ast.Ident); ok {
-				n[id.Name]++
-			}
+			n[receiver(f.Recv.List[0].Type)]++
 		}
 	}
 	return n
