@@ -57,6 +57,8 @@ func TestEachAccountHasItsPolicy(t *testing.T) {
 	require.NotContains(t, textOf(res), "approval")
 	w.waits(bob, "deny 198.51.0.0/16 account=acme")
 	require.Equal(t, 1, w.changesSent())
+	// What another user is to type hits the account that it was refused on, wherever that user types it.
+	w.refuses(bob, "delete-rule 5001 account=acme", refusal.ErrDenied, "to type delete-rule 5001 account=acme")
 }
 
 // Roles are those of the account, and an account without one for the person doesn't exist for that person.
@@ -133,12 +135,6 @@ func TestEveryoneIsNoOneWhileNobodyIsKnown(t *testing.T) {
 	}
 	w.reads(ann, "status")
 	w.refuses(ann, "deny 203.0.113.7", refusal.ErrDenied, "nothing is changed")
-}
-
-// What another user is to type hits the account that it was refused on, wherever that user types it.
-func TestARefusalNamesTheAccount(t *testing.T) {
-	w := twoAccounts(t)
-	w.refuses(bob, "delete-rule 5001 account=acme", refusal.ErrDenied, "to type delete-rule 5001 account=acme")
 }
 
 // off is another replica's configuration.

@@ -341,7 +341,7 @@ it changes anything, unless ` + "`-y`" + `). ` + "`help VERB`" + ` says the same
 // cell is text that can stand in a cell of a Markdown table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// A new command is one file and one line: CONTRIBUTING shows a real one, whole, and nothing else knows of it.
+// A new command is a text, a row and a file: CONTRIBUTING shows real ones, whole, and nothing else knows of it.
 func TestTheExampleOfACommandIsReal(t *testing.T) {
 	t.Parallel()
 	read := func(file string) string {
@@ -350,14 +350,20 @@ func TestTheExampleOfACommandIsReal(t *testing.T) {
 		return string(text)
 	}
 	guide := read("../CONTRIBUTING.md")
-	require.Contains(t, guide, "```go\n"+read("verb/verdict.go")+"```", "CONTRIBUTING.md shows another verdict.go than there is: copy it again")
-	require.Contains(t, guide, "```go\nverdict(),\n```")
-	require.Equal(t, 1, strings.Count(read("verb/verb.go"), " verdict(),"))
+	require.Contains(t, guide, "```go\n"+read("verb/verdict.go")+"```",
+		"CONTRIBUTING.md shows another verdict.go than there is: copy it again")
+	for file, head := range map[string]string{"verb/verbs.txt": "```\nverdict: ", "verb/verb.go": "```go\n\"verdict\":"} {
+		at := strings.Index(guide, head)
+		require.GreaterOrEqual(t, at, 0, file)
+		_, shown, _ := strings.Cut(guide[at:], "\n")
+		shown, _, _ = strings.Cut(shown, "\n```")
+		require.Equal(t, 1, strings.Count(read(file), shown+"\n"), "CONTRIBUTING.md shows another part of %s", file)
+	}
 	files, err := filepath.Glob("verb/*.go")
 	require.NoError(t, err)
 	others := slices.DeleteFunc(files, func(f string) bool { return f == "verb/verdict.go" || f == "verb/verb.go" })
 	require.NotEmpty(t, others)
 	for _, file := range others {
-		require.NotContains(t, read(file), "verdict()", file)
+		require.NotContains(t, read(file), "writeVerdict", file)
 	}
 }

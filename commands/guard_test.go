@@ -116,17 +116,13 @@ func TestHowLong(t *testing.T) {
 	own.nothing(bob, "deny 203.0.113.7", "forever", "Ann")
 }
 
-func TestAllowNeedsASecond(t *testing.T) {
+func TestAllowAndModeOffNeedASecond(t *testing.T) {
 	w := newWorld(t)
+	w.waits(root, "mode 4 off", "lets everything through")
 	w.waits(root, "allow 203.0.113.7", "past every protection")
 	own := newWorld(t, withoutApproval(config.ApproveAllow), sources(cdn))
 	own.does(root, "allow 203.0.113.7 192.0.2.1 10.0.0.1")
 	require.Len(t, own.entries("white"), 3, "what is never denied may be allowed")
-}
-
-func TestModeOffNeedsASecond(t *testing.T) {
-	w := newWorld(t)
-	w.waits(root, "mode 4 off", "lets everything through")
 }
 
 func TestChangesOff(t *testing.T) {

@@ -295,8 +295,8 @@ func (r *reading) changes(ctx context.Context, account string) ([]record.Change,
 // grouped reads what storms grouped.
 func (r *reading) grouped(
 	ctx context.Context, account string, storms []string,
-) (all map[string][]record.GroupedAttack, err error) {
-	all = map[string][]record.GroupedAttack{}
+) (all map[string][]record.StormSeen, err error) {
+	all = map[string][]record.StormSeen{}
 	for _, storm := range storms {
 		if all[storm], err = r.Store.Attacks.Grouped(ctx, account, storm); err != nil {
 			return all, err

@@ -77,7 +77,7 @@ func savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.Perm
 		t.Revision++
 		event := c.event(fmt.Sprintf("%s-%d", t.ID(), t.Revision), record.PermissionLost, t.Since,
 			record.PermissionChanged{Since: t.Since})
-		event.Revision = t.Revision
+		event.Order = t.Revision
 		if _, err := c.draft.Save(ctx, record.Saves{Loss: &t, Events: []record.Event{event}}); err != nil {
 			return err
 		}

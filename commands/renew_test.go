@@ -391,17 +391,6 @@ func TestExtendAPatch(t *testing.T) {
 	})
 }
 
-// Its end had come, and a user extended it before it was ended.
-func TestTheClockDoesNotEndWhatWasProlonged(t *testing.T) {
-	w := newWorld(t)
-	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
-	w.pass(59 * time.Minute)
-	w.does(ann, "extend "+ch.ID+" for=1h")
-	w.pass(time.Minute)
-	w.nothing(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "undo "+ch.ID, "was extended meanwhile")
-	require.Len(t, w.rules("vpatch"), 1)
-}
-
 func TestExtendOnce(t *testing.T) {
 	for _, line := range []string{"deny 203.0.113.7 for=4h", "patch shop.example.com/login type=sqli part=get.q for=4h"} {
 		w := newWorld(t)
@@ -604,12 +593,15 @@ func TestAnExtensionThatIsHalfDone(t *testing.T) {
 	require.Empty(t, w.entries("black"))
 }
 
-// Its end had come, and before the clock had its turn a user extended it for ever.
-func TestTheClockDoesNotEndWhatHasNoEndAnyMore(t *testing.T) {
-	w := newWorld(t, withoutApproval(config.ApproveForever))
-	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
-	w.does(ann, "extend "+ch.ID+" for=forever")
-	w.pass(time.Hour)
-	w.nothing(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "undo "+ch.ID, "was extended meanwhile")
-	require.Len(t, w.rules("vpatch"), 1)
+// Its end had come, and before the clock had its turn a user extended it, or for ever.
+func TestTheClockDoesNotEndWhatWasProlonged(t *testing.T) {
+	for _, longer := range []string{"1h", "forever"} {
+		w := newWorld(t, withoutApproval(config.ApproveForever))
+		ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
+		w.pass(59 * time.Minute)
+		w.does(ann, "extend "+ch.ID+" for="+longer)
+		w.pass(time.Minute)
+		w.nothing(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "undo "+ch.ID, "was extended meanwhile")
+		require.Len(t, w.rules("vpatch"), 1)
+	}
 }

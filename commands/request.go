@@ -105,7 +105,7 @@ func saveRequest(ctx context.Context, c *job, entry *record.AuditEntry, q *recor
 	q.CheckAt = approval.DueAt(*q)
 	event := c.event(fmt.Sprintf("%s-%d", q.ID, q.Revision), record.ApprovalAsked, q.At,
 		record.ApprovalChanged{Request: q.ID})
-	event.Revision = q.Revision
+	event.Order = q.Revision
 	n, err := c.draft.Save(ctx, record.Saves{Request: q, Events: []record.Event{event}, Entry: entry})
 	if err != nil {
 		q.Revision--

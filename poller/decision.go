@@ -87,8 +87,12 @@ func (d *decision) states() iter.Seq[*record.AttackState] {
 
 func (d *decision) isMuted(a apiclient.Attack) bool { return !a.Incident() && d.muted(a) }
 
-// gap reports whether the account was not polled before this snapshot.
-func (d *decision) gap() bool { return d.st.gap(d.at, d.cfg.Account.PollInterval) }
+// gap reports whether the account was not polled between the last good poll and this snapshot.
+func (d *decision) gap() bool {
+	last := d.st.lastGood
+	away := !d.st.outage.From.IsZero() || d.at.Sub(last) > max(leastGap, outageAfter*d.cfg.Account.PollInterval)
+	return !last.IsZero() && away
+}
 
 // judgeAgain has a record judged again, if it was read, though its bytes stay the same.
 func (d *decision) judgeAgain(id string) {
@@ -121,7 +125,7 @@ func (d *decision) emit(last, s record.AttackState, kind record.EventKind, route
 	}
 	d.Events = append(d.Events, record.Event{
 		ID: delivery, Account: d.cfg.Account.Name, Kind: kind, Subject: id, Channel: s.Channel, At: d.at,
-		Revision: s.Revision, Detail: record.AttackFacts{Mention: s.Mention, Suppressed: suppressed},
+		Order: s.Revision, Detail: record.AttackFacts{Mention: s.Mention, Suppressed: suppressed},
 	})
 }
 

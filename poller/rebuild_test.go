@@ -94,7 +94,7 @@ func TestACardWithoutItsAttackIsKept(t *testing.T) {
 	require.Len(t, events, 1)
 	require.Equal(t, record.Grew, events[0].Kind)
 	require.Equal(t, "C9", events[0].Channel)
-	require.Equal(t, int(noon.Unix())+1, events[0].Revision)
+	require.Equal(t, int(noon.Unix())+1, events[0].Order)
 	kept := a.store.state["acme"].Attacks["x:1"]
 	require.Equal(t, []any{"S0ONCALL", false}, []any{kept.Mention, kept.Rebuilt})
 }

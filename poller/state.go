@@ -174,11 +174,3 @@ func (st *state) goesOn(meant func(attackid string) bool, now time.Time) bool {
 	}
 	return false
 }
-
-// gap reports whether the account was not polled between the last good poll and this time.
-func (st *state) gap(at time.Time, interval time.Duration) bool {
-	if st.lastGood.IsZero() {
-		return false
-	}
-	return !st.outage.From.IsZero() || at.Sub(st.lastGood) > max(leastGap, outageAfter*interval)
-}

@@ -78,13 +78,13 @@ func (m *fakeStore) Save(ctx context.Context, account string, u record.PollUpdat
 		shown = map[string]record.AttackState{}
 	}
 	for _, n := range u.Events {
-		require.False(m.t, m.ids[n.ID], "an event twice: %s %s revision %d", n.Subject, n.Kind, n.Revision)
+		require.False(m.t, m.ids[n.ID], "an event twice: %s %s revision %d", n.Subject, n.Kind, n.Order)
 		require.Equal(m.t, account, n.Account)
 		if n.Subject != "" {
 			if before := shown[n.Subject].Revision; before > 0 {
-				require.Equal(m.t, before+1, n.Revision, "revisions count the events")
+				require.Equal(m.t, before+1, n.Order, "revisions count the events")
 			}
-			require.Equal(m.t, n.Revision, u.Attacks[n.Subject].Revision, "events and state belong together")
+			require.Equal(m.t, n.Order, u.Attacks[n.Subject].Revision, "events and state belong together")
 		}
 		m.ids[n.ID] = true
 	}

@@ -67,7 +67,7 @@ func (f facts) cardPost(delivery string) Post {
 // superseded is what waits of an attack and is no newer than the facts that are about to be posted.
 func superseded(waiting []record.Event, stays string, revision int) (all []record.Event) {
 	for _, w := range waiting {
-		if w.ID != stays && w.Revision <= revision {
+		if w.ID != stays && w.Order <= revision {
 			all = append(all, w)
 		}
 	}
@@ -88,7 +88,7 @@ func attackWorse(f facts) plan {
 	}
 	newest, owner := f.Event, f.Triage.Owner
 	newest.Attack = &f.State
-	if f.State.Revision > f.Revision {
+	if f.State.Revision > f.Order {
 		newest.At = f.State.ObservedAt
 	}
 	if f.Kind == record.Resumed {
@@ -109,8 +109,8 @@ func attackWorse(f facts) plan {
 // mentions people, if one does.
 func loudest(e record.Event, waiting []record.Event, revision int) record.Event {
 	for _, w := range waiting {
-		mentions := (w.Kind == record.Worsened || w.Kind == record.Resumed) && w.Revision <= revision && !w.Said().Suppressed
-		if mentions && (e.Said().Suppressed || w.Revision > e.Revision) {
+		mentions := (w.Kind == record.Worsened || w.Kind == record.Resumed) && w.Order <= revision && !w.Said().Suppressed
+		if mentions && (e.Said().Suppressed || w.Order > e.Order) {
 			e = w
 		}
 	}
@@ -123,7 +123,7 @@ func attackChanged(_ record.AttackFacts, f facts) plan {
 	p := plan{stale: f.Card.TS != ""}
 	if p.stale && f.Kind == record.WentQuiet && !record.IsStorm(f.Subject) {
 		course := f.Event
-		course.ID, course.Kind, course.Revision, course.Detail = "course:"+f.ID, record.AttackEnded, 0, record.AttackFacts{}
+		course.ID, course.Kind, course.Order, course.Detail = "course:"+f.ID, record.AttackEnded, 0, record.AttackFacts{}
 		p.emits = []record.Event{course}
 	}
 	return p

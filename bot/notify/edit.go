@@ -37,11 +37,8 @@ func await(ctx context.Context, stop <-chan struct{}, slot func() (wait time.Dur
 // each second helps no one.
 const calm = 30 * time.Second
 
-// wire sends to Slack, within its pace. It embeds the loader so that both share one configuration.
-type wire struct{ loader }
-
 // paced reports whether calls of a method are to be paced by now.
-func (n wire) paced(method string) bool {
+func (n *Notifier) paced(method string) bool {
 	return n.cfg.MessagesPerSecond > 0 || n.cfg.Slack.HeldFor(method, false) > -calm
 }
 
@@ -53,7 +50,7 @@ const editsPerMinute = 40
 
 // postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given.
 // What isn't urgent leaves one for what is.
-func (n wire) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
+func (n *Notifier) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
 	if wait := n.cfg.Slack.HeldFor(slackconn.MethodPost, urgent); wait > 0 {
 		return min(wait, mostPause), nil // something urgent may find out earlier that Slack is back
 	}
@@ -72,7 +69,7 @@ func (n wire) postSlot(ctx context.Context, channel string, urgent bool) (wait t
 
 // editSlot takes the right to edit one message, when it is its turn among all that want to, of all accounts and
 // replicas.
-func (n wire) editSlot(ctx context.Context, turn record.EditTurn) (wait time.Duration, err error) {
+func (n *Notifier) editSlot(ctx context.Context, turn record.EditTurn) (wait time.Duration, err error) {
 	if wait := n.cfg.Slack.HeldFor(slackconn.MethodUpdate, false); wait > 0 {
 		return wait, nil
 	}
@@ -83,14 +80,14 @@ func (n wire) editSlot(ctx context.Context, turn record.EditTurn) (wait time.Dur
 }
 
 // awaitEdit waits for the right to edit one message that people wait for, or until stop is closed.
-func (n wire) awaitEdit(ctx context.Context, stop <-chan struct{}, at record.Place) error {
+func (n *Notifier) awaitEdit(ctx context.Context, stop <-chan struct{}, at record.Place) error {
 	turn := record.EditTurn{Of: at.Message(), Due: n.cfg.Clocks.Now().Add(-atOnceAhead)}
 	return await(ctx, stop, func() (time.Duration, error) { return n.editSlot(ctx, turn) })
 }
 
 // edit puts a message in the place of another (chat.update), plainer when Slack refuses what is in it. Without metadata
 // that of the other stays. The right to edit was taken.
-func (n wire) edit(ctx context.Context, at record.Place, msg card.Message) error {
+func (n *Notifier) edit(ctx context.Context, at record.Place, msg card.Message) error {
 	for {
 		opts := msg.Options()
 		if msg.Metadata.EventType != "" {
@@ -142,7 +139,7 @@ func repeatable(err error) bool {
 // plainer is what to send in place of a message that Slack refuses for what is in it, if that is the fault: a plain
 // card is forgiven, a lost one never. Without what it carries for wafbot it can't be read back, so that goes only where
 // that is the fault.
-func (n wire) plainer(method string, m card.Message, err error) (card.Message, bool) {
+func (n *Notifier) plainer(method string, m card.Message, err error) (card.Message, bool) {
 	v, _ := slackconn.Judge(err)
 	switch {
 	case v == slackconn.MetadataRefused && len(m.Metadata.EventPayload) > 1:

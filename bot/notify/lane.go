@@ -128,5 +128,5 @@ func urgent(e record.Event) bool { return e.Rank() <= urgentRank }
 // order orders events of one lane.
 func order(a, b *queued) int {
 	turn := func(w *queued) int { return min(w.failed, stuckAfter) / stuckAfter } // those that failed often are last
-	return cmp.Or(turn(a)-turn(b), a.rank-b.rank, a.At.Compare(b.At), a.Revision-b.Revision)
+	return cmp.Or(turn(a)-turn(b), a.rank-b.rank, a.At.Compare(b.At), a.Order-b.Order)
 }

@@ -64,11 +64,8 @@ type kept struct {
 	revision int          // the newest
 }
 
-// loader reads what events and cards are drawn from.
-type loader struct{ cfg *Config }
-
 // facts are those that are known without reading.
-func (n loader) facts(a Account, attack string) facts {
+func (n *Notifier) facts(a Account, attack string) facts {
 	f := facts{account: a, runbooks: n.cfg.Runbooks, now: n.cfg.Clocks.ServiceNow(a.Name), attack: attack}
 	if a.Settings != nil {
 		f.settings = a.Settings()
@@ -169,13 +166,13 @@ func (n *Notifier) loadRequest(ctx context.Context, id string, f *facts) error {
 	return n.awaitCard(ctx, f, q.At, false)
 }
 
-func (n loader) loadKept(ctx context.Context, f *facts, k kept) (err error) {
+func (n *Notifier) loadKept(ctx context.Context, f *facts, k kept) (err error) {
 	k.at, k.shows, err = n.cfg.Store.Ledger.MessageAt(ctx, f.account.Name, k.id)
 	f.kept = k
 	return err
 }
 
-func (n loader) loadPlace(ctx context.Context, f *facts) (err error) {
+func (n *Notifier) loadPlace(ctx context.Context, f *facts) (err error) {
 	f.Card, err = n.cfg.Store.Cards.Card(ctx, f.account.Name, f.attack)
 	return err
 }
@@ -230,7 +227,7 @@ func (n *Notifier) loadAttack(ctx context.Context, f *facts) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.Revision > 0 && !f.known() && f.now.Sub(f.At) < unknownFor {
+	if f.Order > 0 && !f.known() && f.now.Sub(f.At) < unknownFor {
 		return &laterError{due: time.Now().Add(unknownAgain), cause: errUnknown}
 	}
 	channel := cmp.Or(f.Card.Channel, f.State.Channel)
@@ -241,7 +238,7 @@ func (n *Notifier) loadAttack(ctx context.Context, f *facts) (err error) {
 }
 
 // roles shows users and user groups by name, which mentions no one; by id alone those that Slack doesn't name.
-func (n loader) roles(ctx context.Context, a Account) text.Text {
+func (n *Notifier) roles(ctx context.Context, a Account) text.Text {
 	var groups map[string]slackconn.Group
 	return card.Roles(a.Policy, func(id string) text.Text {
 		if card.IsID(id, "S") {
@@ -261,7 +258,7 @@ func (n loader) roles(ctx context.Context, a Account) text.Text {
 }
 
 // successor is the line that leads from a former card of an attack to its card; empty if it has none elsewhere.
-func (n loader) successor(ctx context.Context, a Account, attack string, former record.Place) (line text.Text,
+func (n *Notifier) successor(ctx context.Context, a Account, attack string, former record.Place) (line text.Text,
 	err error) {
 	f := facts{account: a, attack: attack}
 	if err := n.loadPlace(ctx, &f); err != nil || f.Card.TS == "" || f.Card.Message() == former.Message() {
@@ -280,7 +277,7 @@ func (n loader) successor(ctx context.Context, a Account, attack string, former 
 
 // lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the
 // attack isn't.
-func (n loader) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event,
+func (n *Notifier) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event,
 	known bool, err error) {
 	state, known, err := n.cfg.Store.Attacks.AttackState(ctx, account, attack)
 	return record.NewCardLost(account, state, at, stands, n.cfg.Clocks.ServiceNow(account)), known, err

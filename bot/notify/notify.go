@@ -57,8 +57,7 @@ type Config struct {
 
 // Notifier posts events and redraws cards, of the accounts that this replica owns.
 type Notifier struct {
-	wire
-
+	cfg      *Config
 	accounts map[string]Account
 	planners map[record.EventKind]planner
 	tried    *trials
@@ -69,7 +68,7 @@ type Notifier struct {
 func New(cfg Config) *Notifier {
 	tried := &trials{slack: cfg.Slack, begun: time.Now(), all: map[delivery]*trial{}, read: map[record.Place]*reading{}}
 	n := &Notifier{
-		wire: wire{loader{&cfg}}, accounts: map[string]Account{}, planners: planners(), tried: tried,
+		cfg: &cfg, accounts: map[string]Account{}, planners: planners(), tried: tried,
 	}
 	for _, a := range cfg.Accounts {
 		n.accounts[a.Name] = a

@@ -98,7 +98,7 @@ func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 	covered := map[record.EventKind]bool{}
 	for _, row := range rows {
 		covered[row.kind] = true
-		e := record.Event{ID: "e1", Account: "acme", Kind: row.kind, Channel: "C1", At: now, Revision: row.revision, Detail: row.detail}
+		e := record.Event{ID: "e1", Account: "acme", Kind: row.kind, Channel: "C1", At: now, Order: row.revision, Detail: row.detail}
 		if _, ok := row.detail.(record.AttackFacts); ok {
 			e.Subject = cmp.Or(row.subject, through.ID)
 		}
@@ -142,7 +142,7 @@ var mentions = record.AttackFacts{Mention: "S0ONCALL"}
 
 // waits is an event of the attack that waits.
 func waits(id string, kind record.EventKind, revision int) record.Event {
-	return record.Event{ID: id, Account: "acme", Kind: kind, Subject: through.ID, Channel: "C1", At: now, Revision: revision, Detail: mentions}
+	return record.Event{ID: id, Account: "acme", Kind: kind, Subject: through.ID, Channel: "C1", At: now, Order: revision, Detail: mentions}
 }
 
 func TestPlansOfAttacks(t *testing.T) {

@@ -114,7 +114,7 @@ func (q *queue) waiting(of *queued) (e record.Event, all []record.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, w := range q.known {
-		if w != nil && w.Subject == of.Subject && w.Subject != "" && w.Revision > 0 && !w.said {
+		if w != nil && w.Subject == of.Subject && w.Subject != "" && w.Order > 0 && !w.said {
 			all = append(all, w.Event)
 		}
 	}

@@ -29,13 +29,13 @@ type Facts struct {
 	Mutes          List[record.Mute]              // some may be over
 	Context        Fact[record.AccountContext]
 	Storms         List[record.StormSeen]
-	InStorms       Fact[map[string]bool]                   // for which the card of a storm stands that is active
-	Grouped        Fact[map[string][]record.GroupedAttack] // what storms grouped, by their ids; the latest hit first
-	Outages        List[record.Outage]                     // the oldest first
-	Audit          List[record.AuditEntry]                 // the newest first
-	PermissionLoss Fact[record.PermissionLoss]             // the last one; zero when there was none
-	Drill          Fact[record.Drill]                      // the last one
-	Replicas       Fact[int]                               // how many serve
+	InStorms       Fact[map[string]bool]               // for which the card of a storm stands that is active
+	Grouped        Fact[map[string][]record.StormSeen] // what storms grouped, by their ids; the latest hit first
+	Outages        List[record.Outage]                 // the oldest first
+	Audit          List[record.AuditEntry]             // the newest first
+	PermissionLoss Fact[record.PermissionLoss]         // the last one; zero when there was none
+	Drill          Fact[record.Drill]                  // the last one
+	Replicas       Fact[int]                           // how many serve
 
 	// Of one attack.
 	Known       Fact[Found[apiclient.Attack]] // as it is stored

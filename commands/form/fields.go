@@ -18,48 +18,37 @@ import (
 
 // Here is what the forms of single commands have beyond the description of their arguments.
 
-// The fields of a list entry's form that give its targets.
-const (
-	fieldSources     = "sources"
-	fieldAddresses   = "addresses"
-	fieldCountries   = "countries"
-	fieldProxies     = "proxies"
-	fieldDatacenters = "datacenters"
-)
-
 // ListForm gives the targets of an entry a field each kind, with their real values.
 func ListForm(c *call.Call, f *call.Form) {
 	fields := []call.Field{
-		{Name: fieldAddresses, Label: "Addresses and ranges", Hint: "as many as you like, with spaces or in lines of their own: 203.0.113.7 198.51.100.0/24", Kind: call.FieldLines},
-		{Name: fieldCountries, Label: "Countries", Kind: call.FieldMany, Options: countries(), Prefix: "country:"},
-		{Name: fieldProxies, Label: "Proxies and Tor", Kind: call.FieldMany, Options: proxyKinds(), Prefix: "proxy:"},
-		{Name: fieldDatacenters, Label: "Data centers", Hint: "A country, a kind of proxy or a data center is everybody there. wafbot sees attacks, never visitors", Kind: call.FieldMany, Options: datacenterNames(), Prefix: "datacenter:"},
-	}
-	if sources := listedSources(c); len(sources) > 0 {
-		fields = slices.Insert(fields, 0, call.Field{Name: fieldSources, Label: "Sources that the service lists", Kind: call.FieldMany, Options: sources})
+		{Name: "sources", Label: "Sources that the service lists", Options: listedSources(c)},
+		{Name: "addresses", Label: "Addresses and ranges",
+			Hint: "as many as you like, with spaces or in lines of their own: 203.0.113.7 198.51.100.0/24"},
+		{Name: "countries", Label: "Countries", Options: countries(), Prefix: "country:"},
+		{Name: "proxies", Label: "Proxies and Tor", Options: named(grammar.Proxies), Prefix: "proxy:"},
+		{Name: "datacenters", Label: "Data centers", Options: named(grammar.Datacenters), Prefix: "datacenter:",
+			Hint: "A country, a kind of proxy or a data center is everybody there. wafbot sees attacks, never visitors"},
 	}
 	has := c.Line.Words
-	if top, ok := topSource(c); ok && len(has) == 0 {
-		has = []string{top.String()}
+	if len(has) == 0 && c.Attack != nil {
+		if top, ok := call.TopTarget(c.Attack); ok {
+			has = []string{top.String()}
+		}
 	}
 	for i := range fields {
-		fields[i].Arg, fields[i].Object, fields[i].List = "target", true, true
+		fields[i].Arg, fields[i].Object, fields[i].List, fields[i].Kind = "target", true, true, call.FieldMany
 		fields[i].Values, has = fields[i].Share(has)
 	}
 	// What the other fields don't offer was typed; it stands where it can be edited.
-	i := slices.IndexFunc(fields, func(field call.Field) bool { return field.Name == fieldAddresses })
-	fields[i].Values = []string{strings.Join(has, "\n")}
-	at := slices.IndexFunc(f.Fields, func(field call.Field) bool { return field.Arg == "target" })
-	f.Fields = append(slices.Replace(f.Fields, at, at+1, fields[:i+1]...), fields[i+1:]...) // what hits everybody somewhere comes last
-	f.OneOf = []string{"target"}
-	f.Fields = slices.DeleteFunc(f.Fields, func(field call.Field) bool { return field.Arg == "attack" })
-}
-
-func topSource(c *call.Call) (grammar.Target, bool) {
-	if c.Attack == nil {
-		return grammar.Target{}, false
+	fields[1].Kind, fields[1].Values = call.FieldLines, []string{strings.Join(has, "\n")}
+	if len(fields[0].Options) == 0 {
+		fields = fields[1:]
 	}
-	return call.TopTarget(c.Attack)
+	at := slices.IndexFunc(f.Fields, func(field call.Field) bool { return field.Arg == "target" })
+	everybody := len(fields) - 3 // what hits everybody somewhere comes last
+	f.Fields = append(slices.Replace(f.Fields, at, at+1, fields[:everybody]...), fields[everybody:]...)
+	f.OneOf = []string{"target"}
+	f.Drop("attack")
 }
 
 // listedSources are the sources of the call's attack, the busiest first, but for those that are never denied.
@@ -83,7 +72,7 @@ func listedSources(c *call.Call) []call.Option {
 		if isOwn {
 			label += " = " + own.Name
 		}
-		options = append(options, call.Option{Value: t.String(), Label: label})
+		options = append(options, option(t.String(), label))
 	}
 	return options
 }
@@ -97,13 +86,11 @@ func PatchMisses(l record.Line) bool {
 }
 
 // PatchTypes are the attack types that can be patched, and any.
-func PatchTypes(*call.Call) []call.Option {
-	var options []call.Option
+func PatchTypes(*call.Call) (options []call.Option) {
 	for _, t := range apiclient.PatchTypes() {
-		options = append(options, call.Option{Value: t, Label: words.TypeName(t) + " (" + t + ")"})
+		options = append(options, option(t, words.TypeName(t)+" ("+t+")"))
 	}
-	return append(options, call.Option{Value: words.AnyAttack,
-		Label: "any: every request that has the part, clean ones too"})
+	return append(options, option(words.AnyAttack, "any: every request that has the part, clean ones too"))
 }
 
 // placeHint says how a place is written.
@@ -141,11 +128,6 @@ func PatchForm(c *call.Call, f *call.Form) {
 	}
 }
 
-// MarkOptions are the ways to mark what an indicator matches.
-func MarkOptions(*call.Call) []call.Option {
-	return []call.Option{{Value: change.MarkScanner, Label: "taken for a scanner: blocked where the mode blocks"}, {Value: change.MarkPatch, Label: "blocked in every mode but off"}}
-}
-
 // MarkChosen is what the form begins with: where the attack gets through, what is only taken for a scanner would, too.
 func MarkChosen(c *call.Call) string {
 	if c.Attack != nil && c.Attack.Status() != apiclient.StatusBlocked {
@@ -169,22 +151,8 @@ func IndicatorForm(c *call.Call, f *call.Form) {
 func HandoverForm(_ *call.Call, f *call.Form) {
 	f.Title, f.Submit = "Hand over", "Hand over"
 	f.Relabel("to", "To", "a responder or an admin")
-	slices.SortStableFunc(f.Fields, func(x, y call.Field) int { return handoverOrder(x) - handoverOrder(y) })
-}
-
-func handoverOrder(f call.Field) int {
-	return slices.Index([]string{"account", "attack", "to", "message"}, f.Arg)
-}
-
-// ModeOptions are the filtration modes.
-func ModeOptions(*call.Call) []call.Option {
-	return []call.Option{
-		{Value: apiclient.ModeBlock, Label: "block: attacks are blocked; no incidents are seen"},
-		{Value: apiclient.ModeSafeBlocking, Label: "safe_blocking: only graylisted sources are blocked"},
-		{Value: apiclient.ModeMonitoring, Label: "monitoring: nothing is blocked, incidents are seen"},
-		{Value: apiclient.ModeOff, Label: "off: everything passes, nothing is seen"},
-		{Value: apiclient.ModeDefault, Label: "default: as is inherited"},
-	}
+	place := func(f call.Field) int { return slices.Index([]string{"account", "attack", "to", "message"}, f.Arg) }
+	slices.SortStableFunc(f.Fields, func(x, y call.Field) int { return place(x) - place(y) })
 }
 
 // ModeForm says which mode the application is in.
@@ -205,32 +173,27 @@ func ModeForm(c *call.Call, f *call.Form) {
 	shown.Line.Words = []string{app}
 	res, err := report.ShowMode(&shown)
 	if err != nil {
-		res.Lines = text.Lines{text.New("The service doesn't say the present mode just now")}
+		res.Lines.Add("The service doesn't say the present mode just now")
 	}
 	f.Intro = append(f.Intro, res.Lines...)
 }
 
-// ListOptions are the IP lists.
-func ListOptions(*call.Call) []call.Option {
-	return []call.Option{
-		{Value: apiclient.ListDeny, Label: "denylist"}, {Value: apiclient.ListAllow, Label: "allowlist"}, {Value: apiclient.ListGray, Label: "graylist"},
-	}
-}
-
 // MuteForm asks for an attack, a source or a type.
 func MuteForm(c *call.Call, f *call.Form) {
-	f.Intro.Add("Incidents are posted all the same. What still goes on at the end is posted then. Fill in one of the first: an attack, a source or a type")
 	if c.Attack == nil {
+		f.Intro.Add("Incidents are posted all the same. What still goes on at the end is posted then. " +
+			"Fill in one of the first: an attack, a source or a type")
 		f.OneOf = []string{"attack", "source", "type"}
 		return
 	}
+	f.Intro.Add("Incidents are posted all the same. What still goes on at the end is posted then. " +
+		"Leave the first two empty to mute this attack alone")
 	f.Base = f.Base.With("attack", "") // it is implied: a source or a type goes before it
-	f.Intro[len(f.Intro)-1] = text.New("Incidents are posted all the same. What still goes on at the end is posted then. Leave the first two empty to mute this attack alone")
 	f.Drop("app")
-	f.Relabel("source", "Everything from this address or range instead", "")
-	f.Relabel("type", "Everything of this type instead", "")
+	hint := ""
 	if top, ok := call.TopTarget(c.Attack); ok {
-		f.Relabel("source", "Everything from this address or range instead", "as "+top.String()+", its top source")
+		hint = "as " + top.String() + ", its top source"
 	}
+	f.Relabel("source", "Everything from this address or range instead", hint)
 	f.Relabel("type", "Everything of this type instead", "as "+text.Field(c.Attack.Type))
 }

@@ -22,7 +22,11 @@ func Form(c *call.Call) call.Form {
 	if c.Account != nil {
 		f.Base = f.Base.With("account", c.Account.Name)
 	} else if !c.Cmd.AnyAccount {
-		f.Fields = append(f.Fields, accountField(c))
+		account := call.Field{Name: "account", Arg: "account", Label: "Account", Kind: call.FieldOne, Required: true}
+		for _, a := range c.InScope {
+			account.Options = append(account.Options, call.Option{Value: a.Name})
+		}
+		f.Fields = append(f.Fields, account)
 	}
 	if c.Attack != nil {
 		f.Base, f.Attack = call.WithAttack(c.Cmd, f.Base, c.Attack.ID), c.Attack.ID
@@ -77,14 +81,6 @@ func take(arg call.Arg, words []string) (has, left []string) {
 		return words, nil
 	}
 	return words[:1], words[1:]
-}
-
-func accountField(c *call.Call) call.Field {
-	field := call.Field{Name: "account", Arg: "account", Label: "Account", Kind: call.FieldOne, Required: true}
-	for _, a := range c.InScope {
-		field.Options = append(field.Options, call.Option{Value: a.Name})
-	}
-	return field
 }
 
 // field is the field of an argument that has these values already.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/words"
@@ -28,14 +29,35 @@ const (
 	maxApps    = 1000
 )
 
-// OptionsOf are words to choose from.
-func OptionsOf(words ...string) func(*call.Call) []call.Option {
-	var options []call.Option
-	for _, w := range words {
-		options = append(options, call.Option{Value: w, Label: strings.ReplaceAll(w, "_", " ")})
+// option is a choice.
+func option(value, label string) call.Option { return call.Option{Value: value, Label: label} }
+
+// Choice offers values, each with its label behind it.
+func Choice(labelled ...string) func(*call.Call) []call.Option {
+	return func(*call.Call) (options []call.Option) {
+		for pair := range slices.Chunk(labelled, 2) {
+			options = append(options, option(pair[0], pair[1]))
+		}
+		return options
 	}
-	return func(*call.Call) []call.Option { return options }
 }
+
+// What an argument can be that has a fixed set of values.
+var (
+	Verdicts = Choice("real", "real", "false_positive", "false positive", "test", "test")
+	Lists    = Choice(apiclient.ListDeny, "denylist", apiclient.ListAllow, "allowlist", apiclient.ListGray, "graylist")
+	Modes    = Choice(
+		apiclient.ModeBlock, "block: attacks are blocked; no incidents are seen",
+		apiclient.ModeSafeBlocking, "safe_blocking: only graylisted sources are blocked",
+		apiclient.ModeMonitoring, "monitoring: nothing is blocked, incidents are seen",
+		apiclient.ModeOff, "off: everything passes, nothing is seen",
+		apiclient.ModeDefault, "default: as is inherited",
+	)
+	Marks = Choice( // what an indicator makes of what matches
+		change.MarkScanner, "taken for a scanner: blocked where the mode blocks",
+		change.MarkPatch, "blocked in every mode but off",
+	)
+)
 
 // Lengths are how long a mitigation can last: usual durations, none longer than allowed.
 func Lengths(c *call.Call) []call.Option {
@@ -45,7 +67,7 @@ func Lengths(c *call.Call) []call.Option {
 		3 * 24 * time.Hour, 7 * 24 * time.Hour, 14 * 24 * time.Hour, 30 * 24 * time.Hour,
 	} {
 		if d <= c.Policy.LongestDuration {
-			options = append(options, call.Option{Value: grammar.DurationText(d), Label: text.Duration(d)})
+			options = append(options, option(grammar.DurationText(d), text.Duration(d)))
 		}
 	}
 	return options
@@ -57,7 +79,7 @@ func LengthsOrEver(c *call.Call) []call.Option {
 	if slices.Contains(c.Policy.Approval.RequiredFor, config.ApproveForever) {
 		label = "forever: needs approval"
 	}
-	return append(Lengths(c), call.Option{Value: grammar.DurationText(grammar.Never), Label: label})
+	return append(Lengths(c), option(grammar.DurationText(grammar.Never), label))
 }
 
 // ConfiguredApps are the applications that the configuration names; none without an account, or if they are too many.
@@ -67,7 +89,7 @@ func ConfiguredApps(c *call.Call) []call.Option {
 	}
 	var options []call.Option
 	for _, id := range slices.Sorted(maps.Keys(c.Account.Applications)) {
-		options = append(options, call.Option{Value: strconv.Itoa(id), Label: c.Account.AppName(apiclient.Known(int64(id)))})
+		options = append(options, option(strconv.Itoa(id), c.Account.AppName(apiclient.Known(int64(id)))))
 	}
 	return options
 }
@@ -78,8 +100,7 @@ func ModeApps(c *call.Call) []call.Option {
 	if len(apps) == 0 {
 		return nil
 	}
-	return append(apps, call.Option{Value: call.AccountMode,
-		Label: "account: " + words.ModeApp(c.Account, apiclient.AllApps)})
+	return append(apps, option(call.AccountMode, "account: "+words.ModeApp(c.Account, apiclient.AllApps)))
 }
 
 // listed are options of one of the account's lists; none without an account, or where the list can't be read. option
@@ -96,8 +117,7 @@ func listed[T any](all []T, option func(one T) (call.Option, bool)) (options []c
 // OngoingAttacks are the attacks that go on, as they were last seen, the most urgent first.
 func OngoingAttacks(c *call.Call) []call.Option {
 	known := c.Facts.Stored.Value
-	ids := slices.SortedFunc(maps.Keys(known), func(x,
-		y string) int {
+	ids := slices.SortedFunc(maps.Keys(known), func(x, y string) int {
 		return cmp.Or(words.WorstFirst(known[x], known[y]), cmp.Compare(x, y))
 	})
 	return listed(ids, func(id string) (call.Option, bool) {
@@ -105,7 +125,7 @@ func OngoingAttacks(c *call.Call) []call.Option {
 		if record.IsStorm(known[id].ID) {
 			what = "storm"
 		}
-		return call.Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, words.Where(known[id]))},
+		return option(id, fmt.Sprintf("%s %s: %s", id, what, words.Where(known[id]))),
 			c.Ongoing(known[id]) && !known[id].Result()
 	})
 }
@@ -114,14 +134,14 @@ func OngoingAttacks(c *call.Call) []call.Option {
 func ChangesInForce(c *call.Call) []call.Option {
 	all := c.Facts.Changes.Value
 	return listed(all, func(ch record.Change) (call.Option, bool) {
-		return call.Option{Value: ch.ID, Label: ch.ID + " " + ch.Does}, ch.InForce(c.Now) && ch.Parent() == "" && !efficacy.Superseded(ch, all)
+		return option(ch.ID, ch.ID+" "+ch.Does), ch.InForce(c.Now) && ch.Parent() == "" && !efficacy.Superseded(ch, all)
 	})
 }
 
 // WaitingRequests are the approval requests that can be decided.
 func WaitingRequests(c *call.Call) []call.Option {
 	return listed(c.Facts.Approvals.Value, func(q record.ApprovalRequest) (call.Option, bool) {
-		return call.Option{Value: q.ID, Label: q.ID + " " + q.Does}, q.Waits(c.Now)
+		return option(q.ID, q.ID+" "+q.Does), q.Waits(c.Now)
 	})
 }
 
@@ -129,57 +149,47 @@ func WaitingRequests(c *call.Call) []call.Option {
 func StormsGrouped(c *call.Call) []call.Option {
 	return listed(c.Facts.Storms.Value, func(s record.StormSeen) (call.Option, bool) {
 		on := text.Field(words.Applications(s.Storm, c.Account))
-		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack")}, true
+		return option(s.ID, s.ID+" storm on "+on+": "+text.Count(s.Storm.Grouped, "attack")), true
 	})
 }
 
 // countries are all that ISO 3166 lists, under the letter that their names begin with: a field of a form holds a
 // hundred without headings.
-func countries() []call.Option {
-	names := display.English.Regions()
-	var options []call.Option
+func countries() (options []call.Option) {
+	regions := display.English.Regions()
 	for a := 'A'; a <= 'Z'; a++ {
 		for b := 'A'; b <= 'Z'; b++ {
-			code := string([]rune{a, b})
-			if !grammar.IsCountry(code) {
-				continue
+			if code := string([]rune{a, b}); grammar.IsCountry(code) {
+				name := cmp.Or(regions.Name(language.MustParseRegion(code)), code)
+				options = append(options, option(code, name+" ("+code+")"))
 			}
-			name := code
-			if region, err := language.ParseRegion(code); err == nil {
-				name = cmp.Or(names.Name(region), code)
-			}
-			options = append(options, call.Option{Value: code, Label: name + " (" + code + ")", Group: string([]rune(name)[:1])})
 		}
 	}
 	slices.SortFunc(options, func(x, y call.Option) int { return cmp.Compare(x.Label, y.Label) })
 	for i := range options {
-		if options[i].Group > "Z" { // as Åland
+		if options[i].Group = string([]rune(options[i].Label)[:1]); options[i].Group > "Z" { // as Åland
 			options[i].Group = "Å"
 		}
 	}
 	return options
 }
 
-// proxyKinds are the services that the service knows as proxies.
-func proxyKinds() []call.Option {
-	return named(grammar.Proxies, map[string]string{
-		"VPN": "VPN services", "SES": "search engines' robots", "PUB": "public proxies", "WEB": "web proxies", "TOR": "Tor exits",
-	})
+// names are what people call the proxies and the data centers that the service knows.
+var names = map[string]string{
+	"VPN": "VPN services", "SES": "search engines' robots", "PUB": "public proxies", "WEB": "web proxies",
+	"TOR": "Tor exits",
+
+	"rackspace": "Rackspace", "tencent": "Tencent Cloud", "plusserver": "PlusServer", "ovh": "OVH",
+	"oracle": "Oracle Cloud", "linode": "Linode", "ibm": "IBM Cloud", "huawei": "Huawei Cloud", "hetzner": "Hetzner",
+	"gce": "Google Cloud", "azure": "Microsoft Azure", "aws": "Amazon Web Services", "alibaba": "Alibaba Cloud",
 }
 
-// datacenterNames are the hosters that the service knows.
-func datacenterNames() []call.Option {
-	return named(grammar.Datacenters, map[string]string{
-		"rackspace": "Rackspace", "tencent": "Tencent Cloud", "plusserver": "PlusServer", "ovh": "OVH", "oracle": "Oracle Cloud", "linode": "Linode", "ibm": "IBM Cloud",
-		"huawei": "Huawei Cloud", "hetzner": "Hetzner", "gce": "Google Cloud", "azure": "Microsoft Azure", "aws": "Amazon Web Services", "alibaba": "Alibaba Cloud",
-	})
-}
-
-func named(values []string, labels map[string]string) []call.Option {
-	var options []call.Option
+func named(values []string) (options []call.Option) {
 	for _, v := range values {
-		options = append(options, call.Option{Value: v, Label: labels[v] + " (" + v + ")"})
+		options = append(options, option(v, names[v]+" ("+v+")"))
 	}
-	slices.SortFunc(options, func(x, y call.Option) int { return cmp.Compare(strings.ToLower(x.Label), strings.ToLower(y.Label)) })
+	slices.SortFunc(options, func(x, y call.Option) int {
+		return cmp.Compare(strings.ToLower(x.Label), strings.ToLower(y.Label))
+	})
 	return options
 }

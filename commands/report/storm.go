@@ -31,7 +31,7 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 }
 
 // Grouped is what a storm has grouped, the one with the latest hit first.
-func Grouped(c *call.Call, storm string) ([]record.GroupedAttack, error) {
+func Grouped(c *call.Call, storm string) ([]record.StormSeen, error) {
 	all, err := c.Facts.Grouped.Get()
 	if err != nil {
 		return nil, refusal.Away(err)
@@ -55,7 +55,7 @@ func StormOfLine(c *call.Call) (text.Text, error) {
 	}
 	for _, s := range storms {
 		all, err := Grouped(c, s.ID)
-		i := slices.IndexFunc(all, func(g record.GroupedAttack) bool { return g.ID == c.Attack.ID })
+		i := slices.IndexFunc(all, func(g record.StormSeen) bool { return g.ID == c.Attack.ID })
 		switch {
 		case err != nil:
 			return nil, err
@@ -147,9 +147,9 @@ func ListGrouped(c *call.Call) (res call.Result, err error) {
 		if err != nil {
 			return res, err
 		}
-		all = slices.DeleteFunc(all, func(g record.GroupedAttack) bool { return g.Last.Before(from) })
+		all = slices.DeleteFunc(all, func(g record.StormSeen) bool { return g.Last.Before(from) })
 	}
-	slices.SortStableFunc(all, func(x, y record.GroupedAttack) int { return words.WorstFirst(x.Attack, y.Attack) })
+	slices.SortStableFunc(all, func(x, y record.StormSeen) int { return words.WorstFirst(x.Attack, y.Attack) })
 	data := []call.AttackRow{}
 	for _, g := range all {
 		row := c.AttackRow(g.Attack, record.Triage{})

@@ -8,16 +8,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func ack() *call.Command {
-	return command(`ack claim: responder
-acknowledge an attack: you are on it
-attack=
-Example: ack attack=ak7q2m9xw`, call.Command{
-		Needs: call.Rounds{triageNeeds},
-		Write: onTriage(writeAck),
-	})
-}
-
 func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {
 	switch {
 	case t.Owner == nil:
@@ -27,16 +17,6 @@ func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {
 		return unchanged(*t, text.New(words.Owner(t.Owner), " already")), nil
 	}
 	return call.Result{}, refusal.Nothing("%v. %v", words.Owner(t.Owner), takeOver(c))
-}
-
-func unack() *call.Command {
-	return command(`unack release: responder
-acknowledge it no longer; an admin may do so for others
-attack=
-Example: unack attack=ak7q2m9xw`, call.Command{
-		Needs: call.Rounds{triageNeeds},
-		Write: onTriage(writeUnack),
-	})
 }
 
 func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {

@@ -38,7 +38,6 @@ func allArguments() map[string]call.Arg {
 		}
 		return arg
 	}
-	verdicts := []string{"real", "false_positive", "test"}
 	closed, muted, patched := lasts, lasting(policy.Policy.MuteFor), lasting(policy.Policy.PatchFor)
 	closed.Options, muted.Options = form.Lengths, form.Lengths // never forever
 	patched.Bare = nil
@@ -66,9 +65,9 @@ func allArguments() map[string]call.Arg {
 		"contain patch":    patched,
 		"header":           {Read: readHeader},
 		"host":             {Read: readHost},
-		"remove list":      {Read: call.ReadList, Options: form.ListOptions},
+		"remove list":      {Read: call.ReadList, Options: form.Lists},
 		"handover message": {Rest: true, Kind: call.FieldLines},
-		"mode": {Read: readMode, Options: form.ModeOptions, // the form says the present one
+		"mode": {Read: readMode, Options: form.Modes, // the form says the present one
 			Needs: func(n *call.Needs) { n.Rules = call.AllRules }},
 		"page":       call.ArgPage,
 		"drill page": {Read: call.OneOf("word", "yes")},
@@ -92,9 +91,9 @@ func allArguments() map[string]call.Arg {
 		"type":             {Read: readType},
 		"patch type":       {Read: readPatchType, Options: form.PatchTypes},
 		"indicator type": {
-			Read: call.OneOf("type", change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen,
+			Read: call.OneOf("type", change.MarkScanner, change.MarkPatch), Options: form.Marks, Default: form.MarkChosen,
 		},
-		"verdict":     {Read: call.OneOf("verdict", verdicts...), Options: form.OptionsOf(verdicts...)},
+		"verdict":     {Read: call.OneOf("verdict", "real", "false_positive", "test"), Options: form.Verdicts},
 		"audit what":  {Read: call.OneOf("word", "export")},
 		"vulns which": {Read: readWhichVulns},
 	}

@@ -13,16 +13,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func attack() *call.Command {
-	return command(`attack: viewer
-one attack: what, from where, since when, and what was done
-ID Attack
-Example: attack ak7q2m9xw`, call.Command{
-		Needs: call.Rounds{attackNeeds, report.GroupedNeeds},
-		Read:  readAttack,
-	})
-}
-
 func attackNeeds(c *call.Call) call.Needs {
 	n := report.FreshNeeds(c)
 	n.Entries, n.Rules, n.Changes, n.Efficacy, n.Context, n.Storms = call.AllLists, call.AllRules, true, true, true, true
@@ -51,11 +41,11 @@ func readAttack(c *call.Call) (call.Result, error) {
 		if now.Quiet = !row.Ongoing; len(old) > 0 {
 			now.Outage.From = c.Now
 		}
-		res.Lines = append(res.Lines, words.Line(now, efficacy.Headline(now)))
+		res.Lines.Add(words.Line(now, efficacy.Headline(now)))
 		res.Lines = append(append(res.Lines, report.AttackLines(c, k)...), old...)
 		var grouped text.Text
 		if grouped, noStorms = report.StormOfLine(c); grouped != nil {
-			res.Lines = append(res.Lines, grouped)
+			res.Lines.Add(grouped)
 		}
 	}
 	if err := errors.Join(noTriage, noStates, noContext, noStorms); err != nil { // reads go on without Redis
@@ -71,7 +61,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 	}
 	// The newest first, and last of all: of a hundred notes a message of a chat holds some.
 	for _, n := range slices.Backward(row.Triage.Notes) {
-		res.Lines = append(res.Lines, words.Note(n))
+		res.Lines.Add(words.Note(n))
 	}
 	return res, nil
 }

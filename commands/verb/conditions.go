@@ -8,16 +8,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func conditions() *call.Command {
-	return command(`conditions: viewer
-which requests rules are for: sets of conditions, and how many rules each has
-[page=]
-[--all]`, call.Command{
-		Needs: call.Needs{Conditions: true, Rules: call.AllRules}.Always(),
-		Read:  readConditions,
-	})
-}
-
 // conditionRow is a set of conditions for programs.
 type conditionRow struct {
 	ID         int64                 `json:"id"`

@@ -5,23 +5,6 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 )
 
-func contain() *call.Command {
-	return command(`contain: responder
-deny the attack's top source, and patch what it attacks
-[TARGET]: the source; left out: the attack's top source
-attack=
-[for=]
-[patch=] How long the patch lasts: how long the patch lasts; left out: as configured
-[reason=]
-[--shared]
-[--locked]
-Example: contain attack=ak7q2m9xw for=4h`, call.Command{
-		Parts: 2,
-		Needs: call.Needs{Entries: call.AllLists, Rules: call.AllRules}.Always(),
-		Plan:  planContain,
-	})
-}
-
 func planContain(c *call.Call) ([]call.Plan, error) {
 	targets, err := change.Targets(c)
 	if err != nil {

@@ -3,7 +3,6 @@ package verb
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -15,18 +14,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-func deleteRule() *call.Command {
-	return command(`delete-rule unrule: admin
-delete a rule
-RULE: the rule's number, as rules shows it
-[attack=]
-[reason=]
-Example: delete-rule 5001`, call.Command{
-		Needs: call.Needs{Rules: call.AllRules}.Always(),
-		Plan:  planDeleteRule,
-	})
-}
 
 func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	rules, err := c.Facts.Rules.Get()
@@ -49,8 +36,8 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 		Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
 	}
 	if !ours {
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(origin(c, rule.ID), ": ",
-			words.RuleRow(c.Account, rule, made))})
+		p.Warnings = append(p.Warnings, refusal.Warn("%v: %v", origin(c, rule.ID),
+			words.RuleRow(c.Account, rule, made)))
 	}
 	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
 		if ours {
@@ -76,13 +63,12 @@ func origin(c *call.Call, id int64) text.Text {
 
 // deletable refuses what is the service's own, and what could not be put back.
 func deletable(r apiclient.Rule) error {
-	id := strconv.FormatInt(r.ID, 10)
 	switch {
 	case r.System:
-		return refusal.Guarded("rule `%v` is the service's own (%v): wafbot leaves it alone", id, text.Field(r.Type))
+		return refusal.Guarded("rule `%v` is the service's own (%v): wafbot leaves it alone", r.ID, text.Field(r.Type))
 	case !words.KnownKind(r) || !r.Point.Understood() || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
 		return refusal.Guarded("rule `%v` (%v) is of a kind that wafbot could not put back: delete it in the service's "+
-			"console", id, text.Field(r.Type))
+			"console", r.ID, text.Field(r.Type))
 	}
 	return nil
 }

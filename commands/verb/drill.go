@@ -10,17 +10,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func drill() *call.Command {
-	return command(`drill: responder
-post a test card wherever the account's routes post, and report who acknowledged each and when
-[page=]: yes: call the pagers for real, until the cards are acknowledged
-[ack=]: acknowledge that test card, as its button does
-Example: drill page=yes`, call.Command{
-		Needs: call.Needs{Drill: true, Replicas: true}.Always(),
-		Write: writeDrill,
-	})
-}
-
 func writeDrill(c *call.Call) (res call.Result, err error) {
 	last, err := c.Facts.Drill.Get()
 	if err != nil {

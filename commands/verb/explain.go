@@ -2,6 +2,7 @@ package verb
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -18,16 +19,6 @@ import (
 type explanation struct {
 	call.Routing
 	Muted *record.Mute `json:"muted,omitempty"`
-}
-
-func explain() *call.Command {
-	return command(`explain: viewer
-where an attack goes and why: its route, its card, its mute
-attack=
-Example: explain attack=ak7q2m9xw`, call.Command{
-		Needs: call.Rounds{explainNeeds, routingNeeds},
-		Read:  readExplain,
-	})
 }
 
 func explainNeeds(c *call.Call) call.Needs {
@@ -61,7 +52,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	m, muteLine := muteOf(c, k.Attack)
 	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m},
 		Lines: append(text.Lines{words.Attack(a, k.Attack, c.Now)}, old...)}
-	res.Lines = append(res.Lines, destination(k.Attack, r))
+	res.Lines.Add(destination(k.Attack, r))
 	for i, t := range r.Tried {
 		line := text.Newf("• route %v takes %v: ", i+1, t.Match)
 		if t.Not == "" {
@@ -69,17 +60,17 @@ func readExplain(c *call.Call) (call.Result, error) {
 		} else {
 			line.Addf("no, %v is %v", t.Not, valueOf(a, t.Not, k.Attack))
 		}
-		res.Lines = append(res.Lines, line)
+		res.Lines.Add(line)
 	}
 	if away != nil {
 		return res.And(text.New("Whether it has a card, or is muted, is unknown: ", refusal.Store(away))), nil
 	}
 	grouped, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
 	if grouped != nil {
-		res.Lines = append(res.Lines, grouped)
+		res.Lines.Add(grouped)
 	}
 	if grouped == nil || r.Card != "" {
-		res.Lines = append(res.Lines, cardLine(k.Attack, r))
+		res.Lines.Add(cardLine(k.Attack, r))
 	}
 	res.Lines = append(append(res.Lines, mentionLines(r)...), pagerLines(r)...)
 	if !c.Ongoing(k.Attack) {
@@ -163,7 +154,7 @@ func mentionLines(r call.Routing) (lines text.Lines) {
 		if !r.MentionedAt.IsZero() {
 			line.Add("; last ", r.MentionedAt)
 		}
-		lines = append(lines, line)
+		lines.Add(line)
 	}
 	if r.Quiet != "" {
 		line := text.Newf("Quiet hours are %v (%v): ", r.Quiet, r.Zone)
@@ -178,7 +169,7 @@ func mentionLines(r call.Routing) (lines text.Lines) {
 				line.Add(" since it got worse")
 			}
 		}
-		lines = append(lines, line)
+		lines.Add(line)
 	}
 	return lines
 }
@@ -210,22 +201,16 @@ func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
 
 // valueOf is what an attack has where a route has the key.
 func valueOf(a *config.Account, key string, attack apiclient.Attack) text.Text {
-	switch key {
-	case "kind":
-		if attack.Incident() {
-			return text.New("incident")
-		}
-		return text.New("attack")
-	case "type":
-		return text.Newf("`%v`", text.Field(cmp.Or(attack.Type, "unknown")))
-	case "application":
-		return text.New(a.AppName(attack.App))
-	case "host":
-		return text.Newf("`%v`", text.Sanitize(cmp.Or(attack.Domain, "unknown"), text.MaxHost))
-	case "status":
-		return text.New(string(attack.Status()))
-	case "severity":
-		return text.New(string(record.SeverityOf(attack)))
+	is, ok := map[string]any{
+		"kind":        strings.ToLower(words.KindName(attack)),
+		"type":        text.Code(text.Field(cmp.Or(attack.Type, "unknown"))),
+		"application": a.AppName(attack.App),
+		"host":        text.Code(text.Sanitize(cmp.Or(attack.Domain, "unknown"), text.MaxHost)),
+		"status":      attack.Status(),
+		"severity":    record.SeverityOf(attack),
+	}[key]
+	if !ok {
+		is = attack.Hits
 	}
-	return text.New(attack.Hits)
+	return text.New(is)
 }

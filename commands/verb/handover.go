@@ -9,28 +9,12 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-func handover() *call.Command {
-	return command(`handover assign: responder
-hand an attack to another user, or take it over; with --all everything that goes on
-[MESSAGE…]: what they should know: becomes a note
-to=: who: @me, a mention, or a Slack user id as U0123ABCD
-[attack=]: the attack's id, as on its card; in a card's thread it need not be written; left out with --all
-[--all]
-Example: handover --all to=@me`, call.Command{
-		Form:    form.HandoverForm,
-		Missing: func(l record.Line) bool { return l.Keys["attack"] == "" && !l.Has("all") },
-		Needs:   call.Rounds{handoverNeeds},
-		Write:   writeHandover,
-	})
-}
 
 func handoverNeeds(c *call.Call) (n call.Needs) {
 	if to := handedTo(c); !to.Is(c.Actor) {
@@ -106,8 +90,8 @@ func handedTo(c *call.Call) record.Actor {
 }
 
 // assignee is the user to whom a line hands an attack over: a full member who may act.
-func assignee(c *call.Call) (record.Actor, error) {
-	to := handedTo(c)
+func assignee(c *call.Call) (to record.Actor, err error) {
+	to = handedTo(c)
 	if to.Is(c.Actor) {
 		return c.Actor, nil
 	}
@@ -120,15 +104,15 @@ func assignee(c *call.Call) (record.Actor, error) {
 	needs := text.Newf(". Who is on an attack needs the role *%v*", record.Responder.String())
 	switch {
 	case s.Unsure:
-		return record.Actor{}, refusal.Guarded("Slack doesn't say just now who %v is. Try again in a moment",
+		return to, refusal.Guarded("Slack doesn't say just now who %v is. Try again in a moment",
 			text.User(to.ID))
 	case s.Role < record.Responder && s.Could >= record.Responder:
-		return record.Actor{}, refusal.Guarded("Slack doesn't say just now whether %v is in a user group that has a "+
+		return to, refusal.Guarded("Slack doesn't say just now whether %v is in a user group that has a "+
 			"role. Try again in a moment", user)
 	case s.Role == record.NoRole:
-		return record.Actor{}, refusal.Guarded("%v has no role here, or is no full member of the workspace%v", user, needs)
+		return to, refusal.Guarded("%v has no role here, or is no full member of the workspace%v", user, needs)
 	case s.Role < record.Responder:
-		return record.Actor{}, refusal.Guarded("%v has the role %v%v%v", user, s.Role.String(), approval.ByGroup(s.Group),
+		return to, refusal.Guarded("%v has the role %v%v%v", user, s.Role.String(), approval.ByGroup(s.Group),
 			needs)
 	}
 	return to, nil
@@ -218,3 +202,5 @@ func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
 	}
 	return ongoing, nil
 }
+
+func handoverMisses(l record.Line) bool { return l.Keys["attack"] == "" && !l.Has("all") }

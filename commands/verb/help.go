@@ -9,18 +9,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func help() *call.Command {
-	return command(`help: viewer
-this list, or all about one command
-[COMMAND]: the command; all: every one in a line`, call.Command{
-		AnyAccount: true,
-		Read: func(c *call.Call) (call.Result, error) {
-			lines, err := Help(strings.Join(c.Line.Words, " "))
-			return call.Result{Lines: lines}, err
-		},
-	})
-}
-
 // Help is the list of commands, for where there is no Runner yet.
 func Help(verb string) (text.Lines, error) {
 	switch strings.ToLower(verb) {
@@ -52,7 +40,7 @@ func helpScreen() text.Lines {
 	}
 	for _, g := range groups() {
 		name := func(c *call.Command) text.Text { return text.Newf("`%v`", c.Name) }
-		lines = append(lines, text.Lead(g.title, ": ", text.Enumerate(g.verbs, len(g.verbs), name)))
+		lines.Add(text.Lead(g.title, ": ", text.Enumerate(g.verbs, len(g.verbs), name)))
 	}
 	return append(lines, text.Newf("`help deny` explains one of them, `help all` has a line for each"),
 		text.Newf("Durations: `30m 12h 7d 2w`. An id may be cut to %v characters that are unique", record.MinPrefix))
@@ -78,7 +66,7 @@ func commandHelp(c *call.Command) text.Lines {
 		lines.Addf("• `%v`: %v", arg.Name, arg.Help)
 	}
 	for _, flag := range c.Flags {
-		if means := flagHelp()[flag]; means != "" {
+		if means := flagHelp[flag]; means != "" {
 			lines.Addf("• `--%v`: %v", flag, means)
 		}
 	}
@@ -103,9 +91,12 @@ func roles(c *call.Command) string {
 }
 
 // flagHelp says what flags mean that don't explain themselves.
-func flagHelp() map[string]string {
-	return map[string]string{
-		call.FlagShared: "you know that the source is likely a CDN, a proxy or an office, and aren't asked about that",
-		call.FlagLocked: "you know that the service said lately that its rules are locked, and aren't asked about that",
-	}
+var flagHelp = map[string]string{
+	call.FlagShared: "you know that the source is likely a CDN, a proxy or an office, and aren't asked about that",
+	call.FlagLocked: "you know that the service said lately that its rules are locked, and aren't asked about that",
+}
+
+func readHelp(c *call.Call) (call.Result, error) {
+	lines, err := Help(strings.Join(c.Line.Words, " "))
+	return call.Result{Lines: lines}, err
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
@@ -18,25 +17,6 @@ import (
 
 // maxRegex is how long an indicator's regular expression may be, in bytes.
 const maxRegex = 500
-
-func indicator() *call.Command {
-	return command(`indicator block-header: responder
-take every request for an attack whose header matches a regular expression
-HEADER: the header's name, as User-Agent
-REGEX: the regular expression as the service writes it, in quotes: [0-9], [.], ~ for not, & for and; wafbot tries
-  what it can on usual browsers and search engines first, and anything else needs approval
-[type=]: scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner
-[host=]: requests to this host only; left out: every host
-[path=]: requests to this path only; /x/*.* is one level below /x/, /x/**/*.* everything below
-[for=]
-[attack=]
-[reason=]
-Example: indicator User-Agent "sqlmap/1[.][0-9]" host=shop.example.com for=4h`, call.Command{
-		Needs: call.Needs{Rules: call.AllRules}.Always(),
-		Form:  form.IndicatorForm,
-		Plan:  planIndicator,
-	})
-}
 
 // readHeader takes a header's name as the service writes it: in capitals.
 func readHeader(value string, _ *config.Account) (string, error) {
@@ -111,14 +91,14 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 // do. Where wafbot can't know, another person must agree: every browser sends Accept or Cookie, too.
 func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.Warning, notes text.Lines) {
 	if mark == change.MarkPatch {
-		ws = append(ws, refusal.Warning{Text: text.New("it blocks what matches in every mode but off")})
+		ws = append(ws, refusal.Warn("it blocks what matches in every mode but off"))
 	} else {
 		notes.Add("What matches is blocked only where the mode blocks")
 	}
 	match := tryRegex(regex)
 	if match == nil {
-		const untried = "wafbot can't try it on usual browsers and search engines: only the service understands it"
-		ws = append(ws, refusal.Warning{Text: text.New(untried)})
+		ws = append(ws, refusal.Warn("wafbot can't try it on usual browsers and search engines: only the service "+
+			"understands it"))
 		approval.Need(c, config.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
 		return ws, notes
 	}

@@ -12,22 +12,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func lists() *call.Command {
-	return command(`lists: viewer
-what is denied, allowed and graylisted, by whom and until when
-[LIST]: black, white or gray; left out: all
-[TEXT]: an address, or a part of the reason or author
-[page=]
-[--all]
-Example: lists black 203.0.113.0/24`, call.Command{
-		Needs: call.Rounds{func(c *call.Call) call.Needs {
-			list, _, _ := listTyped(c)
-			return call.Needs{Entries: list}
-		}},
-		Read: readLists,
-	})
-}
-
 // listTyped is the list that the line names, and what it says beside.
 func listTyped(c *call.Call) (list string, words []string, err error) {
 	if words = c.Line.Words; len(words) == 0 {
@@ -71,4 +55,9 @@ func mentions(e apiclient.IPRule, text string) bool {
 	}
 	all := strings.ToLower(words.Sources(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
 	return strings.Contains(all, strings.ToLower(text))
+}
+
+func listNeeds(c *call.Call) (n call.Needs) {
+	n.Entries, _, _ = listTyped(c)
+	return n
 }

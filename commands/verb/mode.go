@@ -8,32 +8,12 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-func mode() *call.Command {
-	return command(`mode: viewer
-show the filtration mode of an application or the account, or switch it for a time
-APP: the application's id or name, or app:default; account: the account's own mode, of all applications without one
-[MODE]: off, monitoring, safe_blocking, block or default; a milder one than now needs an admin
-[for=]
-[attack=]
-[reason=]
-[--locked]
-Example: mode Shop block for=2h`, call.Command{
-		Needs:   call.Needs{Rules: call.AllRules}.Always(),
-		Changes: func(l record.Line) bool { return len(l.Words) > 1 },
-		Form:    form.ModeForm,
-		Read:    report.ShowMode,
-		Plan:    planMode,
-	})
-}
 
 // readMode takes a mode, also as people call it.
 func readMode(value string, _ *config.Account) (string, error) {
@@ -91,3 +71,6 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 	p.Warnings = append(change.ModeWarnings(name, from, to, length, narrower), change.LockedWarnings(c)...)
 	return []call.Plan{p}, nil
 }
+
+// switchesMode reports whether a line does more than show the mode.
+func switchesMode(l record.Line) bool { return len(l.Words) > 1 }

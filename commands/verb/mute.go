@@ -11,7 +11,6 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
@@ -21,23 +20,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-func mute() *call.Command {
-	return command(`mute: responder
-suppress the notifications of an attack, a source or a type for a while; incidents are posted all the same, and what
-  still goes on at its end is posted then
-Example: mute type=scanner for=1h`+mutable+`
-[for=]`, call.Command{
-		Missing: func(l record.Line) bool {
-			return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == ""
-		},
-		Form: form.MuteForm,
-		Needs: call.Rounds{func(c *call.Call) call.Needs {
-			return call.Needs{Mutes: true, Stored: c.Line.Keys["source"] != "" || c.Line.Keys["type"] != ""}
-		}},
-		Write: writeMute,
-	})
-}
 
 // maxMutes is how many mutes of an account are in force at the same time: each poll goes through them.
 const maxMutes = 200
@@ -77,19 +59,6 @@ func muteEnd(c *call.Call) (time.Time, error) {
 	return c.Now.Add(length), err
 }
 
-func unmute() *call.Command {
-	return command(`unmute: responder
-end a mute
-[MUTE]: the mute's id; or what is muted, as it was written
-Example: unmute type=scanner`+mutable, call.Command{
-		Needs: call.Rounds{call.Needs{Mutes: true}.Of, func(c *call.Call) call.Needs {
-			all, i, err := muteNamed(c)
-			return call.Needs{Stored: err == nil && all[i].Attack == ""}
-		}},
-		Write: writeUnmute,
-	})
-}
-
 func writeUnmute(c *call.Call) (call.Result, error) {
 	all, i, err := muteNamed(c)
 	if err != nil {
@@ -126,41 +95,32 @@ func muteNamed(c *call.Call) (all []record.Mute, i int, err error) {
 	return all, i, nil
 }
 
-// mutable is what can be muted.
-const mutable = `
-[attack=]: one attack, by its id
-[source=]: attacks from an address or a range: all sources that the service lists lie in it, and are at least half
-  of the hits where it doesn't list all
-[type=]: attacks of a type, as sqli
-[app=]: only on this application; with source= or type=`
-
 // muteTyped is what a line mutes, by the one who asks. An attack that is only implied gives way to what was typed.
-func muteTyped(c *call.Call) (record.Mute, error) {
+func muteTyped(c *call.Call) (m record.Mute, err error) {
 	keys := c.Line.Keys
-	if c.Implied && (keys["source"] != "" || keys["type"] != "") {
+	if c.Implied && mutesMany(c.Line) {
 		c.DropAttack()
 		keys = c.Line.Keys
 	}
-	m := record.Mute{Account: c.Account.Name, Attack: keys["attack"], Type: keys["type"], By: c.Actor}
+	m = record.Mute{Account: c.Account.Name, Attack: keys["attack"], Type: keys["type"], By: c.Actor}
 	if keys["source"] != "" {
 		t, err := grammar.ParseRange(keys["source"])
 		if err != nil {
-			return record.Mute{}, err
+			return m, err
 		}
 		m.Source = t.Prefix
 	}
 	named := slices.DeleteFunc([]string{keys["attack"], keys["source"], keys["type"]},
 		func(what string) bool { return what == "" })
 	if len(named) != 1 {
-		return record.Mute{}, c.Cmd.Misuse("Missing: one of `attack=`, `source=` and `type=`, and only one")
+		return m, c.Cmd.Misuse("Missing: one of `attack=`, `source=` and `type=`, and only one")
 	}
 	if keys["app"] != "" {
 		if m.Attack != "" {
-			return record.Mute{}, c.Cmd.Misuse("`app=` goes with `source=` or `type=`")
+			return m, c.Cmd.Misuse("`app=` goes with `source=` or `type=`")
 		}
-		var err error
 		if m.App, err = strconv.Atoi(keys["app"]); err != nil {
-			return record.Mute{}, fmt.Errorf("read application %q: %w", keys["app"], err)
+			return m, fmt.Errorf("read application %q: %w", keys["app"], err)
 		}
 	}
 	m.ID = record.MuteID(m.Account, words.MuteScope(m))
@@ -177,4 +137,16 @@ func readType(value string, _ *config.Account) (string, error) {
 		return value, nil
 	}
 	return "", refusal.Invalid("type of attack", value, cmp.Or(near, "sqli"))
+}
+
+func muteMisses(l record.Line) bool { return l.Keys["attack"] == "" && !mutesMany(l) }
+
+// mutesMany reports whether a line mutes a source or a type.
+func mutesMany(l record.Line) bool { return l.Keys["source"] != "" || l.Keys["type"] != "" }
+
+func muteNeeds(c *call.Call) call.Needs { return call.Needs{Mutes: true, Stored: mutesMany(c.Line)} }
+
+func unmuteNeeds(c *call.Call) call.Needs {
+	all, i, err := muteNamed(c)
+	return call.Needs{Stored: err == nil && all[i].Attack == ""}
 }

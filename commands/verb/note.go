@@ -8,17 +8,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-func note() *call.Command {
-	return command(`note: responder
-write down what others should know about an attack
-TEXT…: at most 500 characters
-attack=
-Example: note "type=xss was our own test" attack=ak7q2m9xw`, call.Command{
-		Needs: call.Rounds{triageNeeds},
-		Write: onTriage(writeNote),
-	})
-}
-
 func writeNote(c *call.Call, t *record.Triage) (call.Result, error) {
 	id, err := addNote(c, t, c.Line.Words[0])
 	if err != nil {

@@ -14,31 +14,18 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func override() *call.Command {
-	return command(`override alone break-glass: responder
-no answer: do what you asked approval for, for a short time; the leads are notified
-REQUEST
-reason= Why it can't wait: why it can't wait, in at least 10 characters
-Example: override r7k2m9xw4 reason="the shop is down"`, call.Command{
-		Form:   overrideForm,
-		Needs:  call.Needs{Approvals: true}.Always(),
-		Decide: decideOverride,
-	})
-}
+// whyAlone is the reason of an override, as it is posted.
+func whyAlone(c *call.Call) string { return strings.Join(strings.Fields(c.Line.Keys["reason"]), " ") }
 
-func decideOverride(c *call.Call) (call.Decision, error) {
-	return decide(c, record.RequestOverridden, func(d *call.Decision) error {
-		d.Why = strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
-		d.Line = approval.Shorten(d.Request.Line, policy.LongestOverride).With("reason", d.Why)
-		if err := approval.MayOverride(c, d.Request); err != nil {
-			return err
-		}
-		if utf8.RuneCountInString(d.Why) < approval.MinOverrideReason {
-			return refusal.About(refusal.Usage("say why it can't wait, in at least %v characters: it is posted and kept",
-				approval.MinOverrideReason), "reason", "")
-		}
-		return nil
-	})
+func mayOverride(c *call.Call, q record.ApprovalRequest) error {
+	if err := approval.MayOverride(c, q); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(whyAlone(c)) < approval.MinOverrideReason {
+		return refusal.About(refusal.Usage("say why it can't wait, in at least %v characters: it is posted and kept",
+			approval.MinOverrideReason), "reason", "")
+	}
+	return nil
 }
 
 // overrideForm says what would be done, and for how long.
@@ -58,6 +45,6 @@ func overrideForm(c *call.Call, f *call.Form) {
 		text.Newf("Without approval it holds for %v at most. It is recorded as an override, and posted to the channel",
 			text.Duration(policy.LongestOverride)))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayOverride(c, q), &refusal) {
-		f.Intro = append(f.Intro, text.Newf("*Not by you, or not now*: %v", refusal.Text))
+		f.Intro.Add(text.Newf("*Not by you, or not now*: %v", refusal.Text))
 	}
 }

@@ -16,20 +16,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func protect() *call.Command {
-	return command(`protect: admin
-never deny a source again, until unprotect; what must outlive Redis belongs into the configuration
-TARGET…: an address, or a range as 203.0.113.0/24
-[name=]: what it is, for people
-[deny=]: never, or approval; left out: never
-[attack=]
-[reason=]
-Example: protect 198.51.100.0/24 name="branch office"`, call.Command{
-		Needs: call.Needs{Entries: apiclient.ListDeny, Stored: true}.Always(),
-		Write: writeProtect,
-	})
-}
-
 // maxProtected is how many ranges of an account are protected: each change is held against them.
 const maxProtected = 500
 
@@ -88,19 +74,7 @@ func deniedNow(c *call.Call, t grammar.Target) text.Lines {
 		words.Until(e.Expires), words.Author(e), words.Sources(e))}
 }
 
-func unprotect() *call.Command {
-	return command(`unprotect: admin
-let a source be denied again that was protected; what the configuration names stays
-SOURCE: the id as sources shows it, or the address or range
-[attack=]
-[reason=]
-Example: unprotect 203.0.113.7`, call.Command{
-		Needs: call.Needs{Stored: true}.Always(),
-		Write: writeUnprotect,
-	})
-}
-
-func writeUnprotect(c *call.Call) (call.Result, error) {
+func writeUnprotect(c *call.Call) (res call.Result, err error) {
 	word := c.Line.Words[0]
 	t, err := grammar.ParseRange(word)
 	var found []record.Protected
@@ -111,14 +85,14 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 	}
 	if len(found) != 1 {
 		if own, ok := c.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
-			return call.Result{}, refusal.Nothing("`%v` is *%v* by the configuration, or by nature: only who runs wafbot "+
+			return res, refusal.Nothing("`%v` is *%v* by the configuration, or by nature: only who runs wafbot "+
 				"can change that", t.String(), text.Field(own.Name))
 		}
-		return call.Result{}, refusal.Nothing("%v is not protected on %v: `sources` lists what is", refusal.Typed(word),
+		return res, refusal.Nothing("%v is not protected on %v: `sources` lists what is", refusal.Typed(word),
 			c.Account.Name)
 	}
 	left := slices.DeleteFunc(slices.Clone(c.Context.Protected),
 		func(p record.Protected) bool { return p.ID == found[0].ID })
-	res := saved(found[0], text.New("No longer protected: ", words.Protected(found[0])))
+	res = saved(found[0], text.New("No longer protected: ", words.Protected(found[0])))
 	return saveProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
 }

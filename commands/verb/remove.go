@@ -19,21 +19,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func remove() *call.Command {
-	return command(`remove unblock unban: responder
-take an entry off a list
-ENTRY: the entry's number as lists shows it, or its source exactly as it stands there
-[list=]: black, white or gray, where a source is on several
-[attack=]
-[reason=]
-Example: remove 203.0.113.7 list=black`, call.Command{
-		Needs: call.Rounds{func(c *call.Call) call.Needs {
-			return call.Needs{Entries: cmp.Or(c.Line.Keys["list"], call.AllLists)}
-		}},
-		Plan: planRemove,
-	})
-}
-
 func planRemove(c *call.Call) ([]call.Plan, error) {
 	entries, err := c.Facts.Entries.Get()
 	if err != nil {
@@ -55,7 +40,7 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		switch {
 		case notNumber == nil && e.ID == id, covers && len(has) == 1 && t.Covers(has[0]):
 			matches = append(matches, e)
-		case covers && e.Kind != apiclient.KindRange && ours(c, e):
+		case covers && e.Kind != apiclient.KindRange && maker(c.Changes, e) >= 0:
 			matches = append(matches, e)
 		case covers && wider == nil:
 			wider = text.Newf(" itself, but `%v` on the %v covers it: entry `%v`",
@@ -111,9 +96,6 @@ func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
 	p.Steps = []record.Step{{Kind: record.AddEntry, Entry: &rest, Force: true, Before: []apiclient.IPRule{before}}, {Kind: record.DeleteEntry, Entry: &taken}}
 }
 
-// ours reports whether a change that is stored made an entry.
-func ours(c *call.Call, e apiclient.IPRule) bool { return maker(c.Changes, e) >= 0 }
-
 // maker is the index of the change that made an entry; -1: none is stored. What an undo put back, or
 // what is left of an entry after a source was removed, keeps its maker.
 func maker(changes []record.Change, e apiclient.IPRule) int {
@@ -140,4 +122,8 @@ func foreign(changes []record.Change, e apiclient.IPRule, now time.Time) (apicli
 		}
 	}
 	return apiclient.IPRule{}, false
+}
+
+func removeNeeds(c *call.Call) call.Needs {
+	return call.Needs{Entries: cmp.Or(c.Line.Keys["list"], call.AllLists)}
 }

@@ -8,18 +8,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func reportCommand() *call.Command {
-	return command(`report: viewer
-what happened in an attack and what was done, to be copied as Markdown
-attack=
-[page=]
-Example: report attack=ak7q2m9xw`, call.Command{
-		Past:  true,
-		Needs: report.HistoryNeeds(),
-		Read:  readReport,
-	})
-}
-
 func readReport(c *call.Call) (call.Result, error) {
 	h := report.HistoryOf(c)
 	res := call.Result{AttackID: h.ID, Account: h.Account, Data: h, Document: report.Markdown(c, h), Line: c.Line.With("account", h.Account)}

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,24 +15,6 @@ import (
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-func rules() *call.Command {
-	return command(`rules: viewer
-patches, indicators and modes, the last changed first, and which of them wafbot made
-[condition=]: only those of one set of conditions, as conditions numbers them
-[page=]
-[--all]
-Example: rules condition=5001`, call.Command{
-		Needs: call.Rounds{func(c *call.Call) call.Needs {
-			condition, err := strconv.ParseInt(c.Line.Keys["condition"], 10, 64) // checked already
-			if err != nil {
-				condition = call.AllRules
-			}
-			return call.Needs{Rules: condition}
-		}},
-		Read: readRules,
-	})
-}
 
 // ruleRow is a rule for programs, with the change of wafbot's that made it.
 type ruleRow struct {
@@ -74,4 +57,9 @@ func readRules(c *call.Call) (call.Result, error) {
 			len(all)-len(known), text.Sanitize(strings.Join(kinds, ", "), 300))), nil
 	}
 	return res, nil
+}
+
+func ruleNeeds(c *call.Call) call.Needs {
+	condition, _ := strconv.ParseInt(c.Line.Keys["condition"], 10, 64) // checked already
+	return call.Needs{Rules: cmp.Or(condition, call.AllRules)}
 }

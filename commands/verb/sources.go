@@ -12,18 +12,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func sources() *call.Command {
-	return command(`sources: viewer
-what is never denied, or only with approval: by the configuration, by an admin, by nature
-[TEXT]: an address, or a part of a name or a range; left out: all
-[page=]
-[--all]
-Example: sources 203.0.113.7`, call.Command{
-		Needs: call.Needs{Context: true}.Always(),
-		Read:  readSources,
-	})
-}
-
 // namedSource is a source for programs.
 type namedSource struct {
 	Name      string            `json:"name"`

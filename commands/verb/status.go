@@ -1,22 +1,13 @@
 package verb
 
 import (
+	"time"
+
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-func status() *call.Command {
-	return command(`status: viewer
-what goes on now, who is on it, what waits, and what is in force
-[page=]
-[--all]`, call.Command{
-		AnyAccount: true,
-		Needs:      report.HomeNeeds(),
-		Read:       readStatus,
-	})
-}
 
 func readStatus(c *call.Call) (call.Result, error) {
 	home := report.HomeOf(c)
@@ -32,4 +23,15 @@ func readStatus(c *call.Call) (call.Result, error) {
 	}
 	lines := text.Lines{text.Newf("*Status* of %v. wafbot is %v", of, home.Policies())}
 	return pages.Finish(call.Result{Account: c.OnlyAccount(), Lines: append(lines, report.PartLines(parts, pages)...), Data: home.Accounts, Home: home})
+}
+
+func readIncidents(c *call.Call) (call.Result, error) {
+	return report.ListAttacks(c, "incident", 24*time.Hour)
+}
+
+func readAttacks(c *call.Call) (call.Result, error) {
+	if c.Line.Keys["storm"] != "" {
+		return report.ListGrouped(c)
+	}
+	return report.ListAttacks(c, "attack", time.Hour)
 }

@@ -6,16 +6,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-func summary() *call.Command {
-	return command(`summary: viewer
-hand over: what goes on, what is in force and until when, and what happened
-[since=]: how far back: 10h
-Example: summary since=12h`, call.Command{
-		Needs: report.SummaryNeeds(),
-		Read:  readSummary,
-	})
-}
-
 func readSummary(c *call.Call) (call.Result, error) {
 	since, err := report.Since(c, report.Shift)
 	if err != nil {

@@ -1,7 +1,6 @@
 package verb
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -34,21 +33,6 @@ func offerProtect(c *call.Call, ch record.Change) text.Lines {
 		return text.Lines{text.Newf("Never deny it again? `%v`", line.String())}
 	}
 	return text.Lines{text.Newf("If it must never be denied again, an admin can say so: `%v`", line.String())}
-}
-
-func undo() *call.Command {
-	return command(`undo: responder
-undo changes: your last one, those with these ids, or all of an attack or a person
-[CHANGE…]: the change's id, as c7k2m9xw4; left out with all else: your last one
-[attack=]: all that was done for that attack
-[by=]: all that a user did: @me, a mention, or a part of a name or id; with since=, or --all. Of another user: admin
-[since=] How far back: only what was done in so long: 30m
-[--all]
-Example: undo by=@me since=30m`, call.Command{
-		Typed: undoTyped,
-		Needs: call.Rounds{undoNeeds},
-		Plan:  planUndo,
-	})
 }
 
 // undoTyped reads the word all as the flag. It refuses that unless the line says whose changes, or for which attack:
@@ -87,20 +71,20 @@ func planUndo(c *call.Call) ([]call.Plan, error) {
 	if len(p.Steps) == 0 || c.Actor.Via == record.ViaClock {
 		return []call.Plan{p}, err
 	}
-	if live, unknown := isLive(c, ch.AttackID); !live && unknown == nil {
+	if isOver(c, ch.AttackID) {
 		p.Notes = append(p.Notes, offerProtect(c, ch)...)
 	}
 	return []call.Plan{p}, err
 }
 
-// isLive reports whether an attack goes on and nobody found it to be a false positive: its source isn't one to protect.
-func isLive(c *call.Call, attack string) (bool, error) {
+// isOver reports whether an attack is known to be over, or somebody found it to be a false positive: the source of one
+// that goes on isn't one to protect.
+func isOver(c *call.Call, attack string) bool {
 	if attack == "" {
-		return false, nil
+		return true
 	}
 	known, err := c.Facts.Known.Get()
 	said, noTriage := c.Facts.Triage.Get()
-	a := known.Value
-	mistaken := a.FalsePositive() || said.Found("false_positive")
-	return known.Ok && c.Ongoing(a) && !mistaken, errors.Join(err, noTriage)
+	over := !known.Ok || !c.Ongoing(known.Value) || known.Value.FalsePositive() || said.Found("false_positive")
+	return over && err == nil && noTriage == nil
 }

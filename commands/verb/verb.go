@@ -1,15 +1,30 @@
-// Package verb has a file per command, or per pair such as ack and unack: its description, the facts that it needs, and
-// its pure plan or answer. arguments.go says how their arguments are read.
+// Package verb has the commands. verbs.txt describes them for people, arguments.go says how their arguments are read,
+// and works below which facts each needs, and what reads, plans or writes it: a pure function, in the file of the
+// command, or of a pair such as ack and unack.
 package verb
 
 import (
 	"cmp"
+	_ "embed"
 	"strings"
+	"time"
 
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
+
+// verbs has the groups of help, and in their order a text for each command: its names and its least role, what it does,
+// and a line for each argument and flag as Usage writes it. The label of its field and its help follow, where they
+// differ from those in arguments. A line that begins with two spaces continues the one before.
+//
+//go:embed verbs.txt
+var verbs string
 
 // group is verbs that belong together, for help.
 type group struct {
@@ -17,17 +32,18 @@ type group struct {
 	verbs []*call.Command
 }
 
-// groups are all the verbs, in the order of help. A new command is one file and one line here.
-func groups() []group {
-	return []group{
-		{"Look", []*call.Command{status(), incidents(), attacks(), attack(), vulns(), summary(), trends(), reportCommand()}},
-		{"Sources", []*call.Command{contain(), deny(), allow(), gray(), lists(), remove()}},
-		{"Rules, modes", []*call.Command{patch(), blockPath(), indicator(), mode(), rules(), conditions(), deleteRule()}},
-		{"Changes", []*call.Command{undo(), extend(), approve(), reject(), override()}},
-		{"Triage", []*call.Command{ack(), unack(), handover(), note(), verdict(), mute(), unmute(), explain()}},
-		{"Never denied", []*call.Command{protect(), unprotect(), sources()}},
-		{"wafbot", []*call.Command{audit(), drill(), whoami(), help()}},
+// groups are all the verbs, in the order of help. A new command is a text, a row of works, and a file.
+func groups() (all []group) {
+	works := works()
+	for about := range strings.SplitSeq(strings.TrimSpace(verbs), "\n\n") {
+		if title, ok := strings.CutPrefix(about, "# "); ok {
+			all = append(all, group{title: title})
+			continue
+		}
+		last := &all[len(all)-1]
+		last.verbs = append(last.verbs, command(about, works))
 	}
+	return all
 }
 
 // All is all the verbs.
@@ -38,13 +54,73 @@ func All() (all []*call.Command) {
 	return all
 }
 
-// command is the command that a text describes: its names and its least role, what it does, and a line for each
-// argument and flag as Usage writes it. The label of its field and its help follow, where they differ from those in
-// arguments. A line that begins with two spaces continues the one before.
-func command(about string, c call.Command) *call.Command {
+// works is what the commands need and do, by their names.
+func works() map[string]call.Command {
+	onLists := call.Needs{Entries: call.AllLists}.Always()
+	onRules := call.Needs{Rules: call.AllRules}.Always()
+	onRequests := call.Needs{Approvals: true}.Always()
+	onAttack := call.Rounds{triageNeeds}
+	return map[string]call.Command{
+		"status":    {AnyAccount: true, Needs: report.HomeNeeds(), Read: readStatus},
+		"incidents": {AnyAccount: true, Needs: report.ListNeeds(24*time.Hour, true), Read: readIncidents},
+		"attacks":   {AnyAccount: true, Needs: report.ListNeeds(time.Hour, false), Read: readAttacks},
+		"attack":    {Needs: call.Rounds{attackNeeds, report.GroupedNeeds}, Read: readAttack},
+		"vulns":     {Needs: call.Rounds{vulnNeeds, incidentNeeds}, Read: readVulns},
+		"summary":   {Needs: report.SummaryNeeds(), Read: readSummary},
+		"trends":    {Needs: call.Rounds{report.TrendNeeds}, Read: report.ShowTrends},
+		"report":    {Past: true, Needs: report.HistoryNeeds(), Read: readReport},
+
+		"contain": {Parts: 2, Needs: call.Needs{Entries: call.AllLists, Rules: call.AllRules}.Always(), Plan: planContain},
+		"deny": {
+			Needs: onLists, Form: form.ListForm, Missing: listMisses, Plan: change.Denying.Plan, Typed: denyTyped,
+		},
+		"allow":  {Needs: onLists, Form: form.ListForm, Missing: listMisses, Plan: change.Allowing.Plan},
+		"gray":   {Needs: onLists, Form: form.ListForm, Missing: listMisses, Plan: change.Graying.Plan},
+		"lists":  {Needs: call.Rounds{listNeeds}, Read: readLists},
+		"remove": {Needs: call.Rounds{removeNeeds}, Plan: planRemove},
+
+		"patch":       {Needs: onRules, Missing: form.PatchMisses, Form: form.PatchForm, Plan: planPatch(change.PatchOf)},
+		"block-path":  {Needs: onRules, Plan: planPatch(change.BlockPath)},
+		"indicator":   {Needs: onRules, Form: form.IndicatorForm, Plan: planIndicator},
+		"mode":        {Needs: onRules, Changes: switchesMode, Form: form.ModeForm, Read: report.ShowMode, Plan: planMode},
+		"rules":       {Needs: call.Rounds{ruleNeeds}, Read: readRules},
+		"conditions":  {Needs: call.Needs{Conditions: true, Rules: call.AllRules}.Always(), Read: readConditions},
+		"delete-rule": {Needs: onRules, Plan: planDeleteRule},
+
+		"undo":     {Typed: undoTyped, Needs: call.Rounds{undoNeeds}, Plan: planUndo},
+		"extend":   {Needs: call.Rounds{change.ExtendNeeds}, Plan: change.PlanExtend},
+		"approve":  {Needs: onRequests, Decide: decide(record.RequestApproved, approval.MayApprove)},
+		"reject":   {Needs: onRequests, Decide: decide(record.RequestRejected, approval.MayApprove)},
+		"override": {Needs: onRequests, Form: overrideForm, Decide: decide(record.RequestOverridden, mayOverride)},
+
+		"ack":      {Needs: onAttack, Write: onTriage(writeAck)},
+		"unack":    {Needs: onAttack, Write: onTriage(writeUnack)},
+		"handover": {Needs: call.Rounds{handoverNeeds}, Missing: handoverMisses, Form: form.HandoverForm, Write: writeHandover},
+		"note":     {Needs: onAttack, Write: onTriage(writeNote)},
+		"verdict":  {Needs: onAttack, Write: onTriage(writeVerdict)},
+		"mute":     {Needs: call.Rounds{muteNeeds}, Missing: muteMisses, Form: form.MuteForm, Write: writeMute},
+		"unmute":   {Needs: call.Rounds{call.Needs{Mutes: true}.Of, unmuteNeeds}, Write: writeUnmute},
+		"explain":  {Needs: call.Rounds{explainNeeds, routingNeeds}, Read: readExplain},
+
+		"protect":   {Needs: call.Needs{Entries: apiclient.ListDeny, Stored: true}.Always(), Write: writeProtect},
+		"unprotect": {Needs: call.Needs{Stored: true}.Always(), Write: writeUnprotect},
+		"sources":   {Needs: call.Needs{Context: true}.Always(), Read: readSources},
+
+		"audit": {
+			AnyAccount: true, Needs: call.Rounds{report.AuditNeeds}, Read: report.ShowAudit, ReadTrail: report.ExportAudit,
+		},
+		"drill":  {Needs: call.Needs{Drill: true, Replicas: true}.Always(), Write: writeDrill},
+		"whoami": {AnyAccount: true, Read: readWhoami},
+		"help":   {AnyAccount: true, Read: readHelp},
+	}
+}
+
+// command is the command that a text describes.
+func command(about string, works map[string]call.Command) *call.Command {
 	lines := strings.Split(strings.ReplaceAll(about, "\n  ", " "), "\n")
 	names, role, _ := strings.Cut(lines[0], ": ")
 	words := strings.Fields(names)
+	c := works[words[0]]
 	c.Name, c.Aliases, c.Summary = words[0], words[1:], lines[1]
 	c.Role, _ = record.ParseRole(role)
 	for _, line := range lines[2:] {

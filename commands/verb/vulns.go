@@ -16,23 +16,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func vulns() *call.Command {
-	return command(`vulns: viewer
-the security issues that are open, the most severe first; or one with its incidents
-[WHICH]: all: closed ones and false positives too; or an issue's id: that one with its incidents
-[page=]
-[--all]
-Example: vulns 812`, call.Command{
-		Needs: call.Rounds{vulnNeeds, incidentNeeds},
-		Read: func(c *call.Call) (call.Result, error) {
-			if _, one := vulnTyped(c); one {
-				return readVuln(c)
-			}
-			return readVulns(c)
-		},
-	})
-}
-
 // allVulns is the word for the issues that are closed, too.
 const allVulns = "all"
 
@@ -50,19 +33,19 @@ func readWhichVulns(value string, _ *config.Account) (string, error) {
 }
 
 func readVulns(c *call.Call) (call.Result, error) {
+	if vulnTyped(c) != "" {
+		return readVuln(c)
+	}
 	all := len(c.Line.Words) > 0
 	issues, err := c.Facts.Vulnerabilities.Get()
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
+	what := "security issue"
 	if !all {
-		issues = slices.DeleteFunc(issues, closed)
+		issues, what = slices.DeleteFunc(issues, closed), "open security issue"
 	}
 	slices.SortStableFunc(issues, bySeverity)
-	what := "open security issue"
-	if all {
-		what = "security issue"
-	}
 	return listing(c, counted(c, len(issues), what), []string{"ID", "SEVERITY", "WHAT", "STATE", "INCIDENTS", "WHERE"}, issues, vulnLine)
 }
 
@@ -107,18 +90,17 @@ type vulnShown struct {
 	Incidents     []call.AttackRow         `json:"incidents"`     // nil: not known
 }
 
-// vulnTyped is the id of the issue that the line is about; one reports whether it is about one.
-func vulnTyped(c *call.Call) (id string, one bool) {
+// vulnTyped is the id of the issue that the line is about; "": it is about many.
+func vulnTyped(c *call.Call) string {
 	if len(c.Line.Words) == 0 || c.Line.Words[0] == allVulns {
-		return "", false
+		return ""
 	}
-	return c.Line.Words[0], true
+	return c.Line.Words[0]
 }
 
 func vulnNeeds(c *call.Call) call.Needs {
-	_, one := vulnTyped(c)
 	switch {
-	case one:
+	case vulnTyped(c) != "":
 		return call.Needs{
 			Vulnerabilities: call.AllVulnerabilities,
 			Attacks:         apiclient.AttackFilter{From: c.Now.Add(-incidentsBack), IncidentsOnly: true},
@@ -131,8 +113,8 @@ func vulnNeeds(c *call.Call) call.Needs {
 
 // incidentNeeds are the ways to the cards of an issue's incidents.
 func incidentNeeds(c *call.Call) (n call.Needs) {
-	typed, one := vulnTyped(c)
-	if !one || c.Actor.Via == record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
+	typed := vulnTyped(c)
+	if typed == "" || c.Actor.Via == record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
 		return n
 	}
 	_, attacks := vulnOf(c, typed)
@@ -159,7 +141,7 @@ func vulnOf(c *call.Call, typed string) (issue *apiclient.Vulnerability, inciden
 // readVuln shows one issue with its incidents, by its id or the one that the console shows. Of the two listings one may
 // be unknown.
 func readVuln(c *call.Call) (res call.Result, err error) {
-	typed, _ := vulnTyped(c)
+	typed := vulnTyped(c)
 	_, noIssues := c.Facts.Vulnerabilities.Get()
 	_, noAttacks := c.Facts.Attacks.Get()
 	if noIssues != nil && noAttacks != nil {
@@ -172,7 +154,7 @@ func readVuln(c *call.Call) (res call.Result, err error) {
 	if issue != nil {
 		lines = append(text.Lines{text.Lead(c.Account.Name, ": ", vulnLine(*issue))}, vulnDetails(*issue)...)
 	}
-	if shown.Vulnerability == nil && len(attacks) == 0 && noIssues == nil && noAttacks == nil {
+	if issue == nil && len(attacks) == 0 && noIssues == nil && noAttacks == nil {
 		return res, refusal.Usage("Unknown security issue: `%v`. `vulns all` lists them", typed)
 	}
 	if noAttacks != nil {
@@ -224,12 +206,11 @@ func vulnIncidents(c *call.Call, shown vulnShown, lines text.Lines, attacks []ap
 
 // olderIncidents says how many incidents of an issue there are beside those that were listed.
 func olderIncidents(v *apiclient.Vulnerability, listed int64) text.Text {
-	older := text.Code("incidents since=90d")
 	switch {
 	case v == nil || !v.Incidents.Known:
-		return text.Newf("; whether there are older ones is unknown: %v lists all", older)
+		return text.Newf("; whether there are older ones is unknown: `incidents since=90d` lists all")
 	case v.Incidents.N > listed:
-		return text.Newf("; %v more, says the service: %v lists all", v.Incidents.N-listed, older)
+		return text.Newf("; %v more, says the service: `incidents since=90d` lists all", v.Incidents.N-listed)
 	}
 	return nil
 }

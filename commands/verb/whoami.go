@@ -12,14 +12,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func whoami() *call.Command {
-	return command(`whoami: viewer
-who wafbot takes you for, and what you may do`, call.Command{
-		AnyAccount: true,
-		Read:       readWhoami,
-	})
-}
-
 // readWhoami answers for each account, whose name is left out where there is only one.
 func readWhoami(c *call.Call) (call.Result, error) {
 	person := text.Lead(c.Actor.Name, ": ")

@@ -104,7 +104,7 @@ func Each(accounts []string, of func(account string) string) text.Text {
 			line.Addf(" (%v)",
 				text.Enumerate(said.Accounts, call.ShortList, func(a string) text.Text { return text.New(a) }))
 		}
-		lines = append(lines, line)
+		lines.Add(line)
 	}
 	return text.Join(lines, "; ")
 }

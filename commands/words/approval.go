@@ -44,19 +44,21 @@ func Approval(q record.ApprovalRequest, now time.Time) text.Text {
 	}
 	switch {
 	case q.Waits(now):
-		return text.Newf("%v*waits for approval* until %v `%v`", line, q.Until, q.ID)
+		line.Addf("*waits for approval* until %v `%v`", q.Until, q.ID)
 	case q.State == record.RequestApproved:
-		return text.Newf("%v*approved* by %v %v%v", line, who, q.DecidedAt, approvalOutcome(q))
+		line.Addf("*approved* by %v %v%v", who, q.DecidedAt, approvalOutcome(q))
 	case q.State == record.RequestRejected:
-		return text.Newf("%v*rejected* by %v %v%v", line, who, q.DecidedAt, because(q.Why))
+		line.Addf("*rejected* by %v %v%v", who, q.DecidedAt, because(q.Why))
 	case q.State == record.RequestOverridden && q.Outcome == "failed":
-		return text.Newf("%v*override tried*, without approval, %v%v", line, q.DecidedAt, approvalOutcome(q))
+		line.Addf("*override tried*, without approval, %v%v", q.DecidedAt, approvalOutcome(q))
 	case q.State == record.RequestOverridden:
-		return text.Newf("%v*override*, without approval, %v%v", line, q.DecidedAt, approvalOutcome(q))
+		line.Addf("*override*, without approval, %v%v", q.DecidedAt, approvalOutcome(q))
 	case q.State == record.RequestClosed:
-		return text.Newf("%v*closed* %v, nothing was done%v", line, q.DecidedAt, because(q.Why))
+		line.Addf("*closed* %v, nothing was done%v", q.DecidedAt, because(q.Why))
+	default:
+		line.Addf("*no answer* before %v: nothing was done", q.Until)
 	}
-	return text.Newf("%v*no answer* before %v: nothing was done", line, q.Until)
+	return line
 }
 
 // because is a colon and the words, if there are any.
@@ -69,15 +71,8 @@ func because(words string) text.Text {
 
 // approvalOutcome is the outcome of carrying it out.
 func approvalOutcome(r record.ApprovalRequest) text.Text {
-	switch r.Outcome {
-	case "":
-		return text.New(": in progress")
-	case "done":
-		return text.New(": done")
-	case "nothing":
-		return text.New(": there was nothing left to do")
-	}
-	return because(cmp.Or(r.Fault, "NOT done"))
+	known := map[string]string{"": "in progress", "done": "done", "nothing": "there was nothing left to do"}
+	return because(cmp.Or(known[r.Outcome], r.Fault, "NOT done"))
 }
 
 // Reach says whom a step hits; "" where that goes without saying.

@@ -64,13 +64,13 @@ var partKinds = map[any]string{"get": "field", "form_urlencoded": "field", "hash
 // Part is the field or other part of a request that an attack is in, to go behind Where; nil: unknown.
 func Part(a apiclient.Attack) text.Text {
 	point, ok := apiclient.ParameterPoint(a.Parameter)
-	if !ok {
-		if a.Parameter == "" {
-			return nil
-		}
-		return text.Newf(", field `%v`", text.Field(a.Parameter))
+	kind, name := "field", text.Field(a.Parameter)
+	if ok {
+		kind, name = part(point)
 	}
-	kind, name := part(point)
+	if name == "" {
+		return nil
+	}
 	return text.Newf(", %v `%v`", kind, name)
 }
 
@@ -187,15 +187,16 @@ func Percent(percent int) string {
 
 // Severity is the service's threat score, 0 to 100, in a word.
 func Severity(threat apiclient.Figure) string {
+	word := "low"
 	switch {
 	case !threat.Known:
 		return "severity unknown"
 	case threat.N >= 70:
-		return fmt.Sprintf("high (threat %d)", threat.N)
+		word = "high"
 	case threat.N >= 40:
-		return fmt.Sprintf("medium (threat %d)", threat.N)
+		word = "medium"
 	}
-	return fmt.Sprintf("low (threat %d)", threat.N)
+	return fmt.Sprintf("%s (threat %d)", word, threat.N)
 }
 
 // maxAnswers is how many codes of answers are listed.

@@ -33,12 +33,10 @@ func MadeBy(c record.Change) text.Text {
 }
 
 // Span is what the change does, who made it when, and until when it holds.
-func Span(c record.Change) text.Text { return text.New(span(c)...) }
-
-func span(c record.Change) []any {
-	line := []any{c.Does, " · ", MadeBy(c), " ", c.At}
+func Span(c record.Change) text.Text {
+	line := text.Newf("%v · %v %v", c.Does, MadeBy(c), c.At)
 	if !c.Until.IsZero() {
-		line = append(line, " → ", c.Until, Renewal(c))
+		line.Addf(" → %v%v", c.Until, Renewal(c))
 	}
 	return line
 }
@@ -68,11 +66,11 @@ func Renewal(c record.Change) text.Text {
 // Change is a change in one line: what, by whom, until when, what became of it, and its id where it can be undone.
 // What was seen of its efficacy stands where it was accepted; nil: nothing yet.
 func Change(ch record.Change, seen text.Text) text.Text {
-	line := sentence(ch, seen)
+	line := Sentence(ch, seen)
 	if ch.State != record.StateFailed && ch.State != record.StateUndone {
-		line = append(line, " ", ChangeID(ch))
+		line.Addf(" %v", ChangeID(ch))
 	}
-	return text.New(line...)
+	return line
 }
 
 // InForce are the active changes that were made for an attack.
@@ -95,30 +93,25 @@ func Row(ch record.Change, seen text.Text) text.Text {
 
 // Sentence is a change in one line without its id.
 func Sentence(ch record.Change, seen text.Text) text.Text {
-	return text.New(sentence(ch, seen)...)
-}
-
-// sentence is the parts of that line. A card has many of them, so each is copied only once.
-func sentence(ch record.Change, seen text.Text) []any {
-	line := span(ch)
-	switch ch.State {
-	case record.StateBegun:
-		return append(line, " · ", Begun(ch))
-	case record.StateFailed: // it holds until nothing
-		return []any{ch.Does, " · ", MadeBy(ch), " ", ch.At, " · ", text.Bold("NOT done"), ": ", ch.Fault}
-	case record.StateHalf:
-		return append(line, " · ", text.Bold("only partly done"), ": ", ch.Fault)
-	case record.StateUndone:
-		line = append(line, " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt)
+	line := Span(ch)
+	switch {
+	case ch.State == record.StateBegun:
+		line.Addf(" · %v", Begun(ch))
+	case ch.State == record.StateFailed: // it holds until nothing
+		return text.Newf("%v · %v %v · *NOT done*: %v", ch.Does, MadeBy(ch), ch.At, ch.Fault)
+	case ch.State == record.StateHalf:
+		line.Addf(" · *only partly done*: %v", ch.Fault)
+	case ch.State == record.StateUndone:
+		line.Addf(" · undone by %v %v", ch.EndedBy.Name, ch.EndedAt)
 		if ch.Gone {
-			line = append(line, ", nothing of it was left")
+			line.Addf(", nothing of it was left")
 		}
-		return line
+	case len(seen) > 0:
+		line.Addf(" · %v", seen)
+	default:
+		line.Addf(" · %v", whenItWorks(ch))
 	}
-	if len(seen) > 0 {
-		return append(line, " · ", seen)
-	}
-	return append(line, " · ", whenItWorks(ch))
+	return line
 }
 
 // Begun says how far a change has come that isn't settled. Of one that was sent it isn't known whether it was done: the
@@ -137,19 +130,17 @@ func Begun(ch record.Change) text.Text {
 // whenItWorks says when a change is to work, once it was accepted: which is when it can be judged at the soonest, or
 // why it can't.
 func whenItWorks(c record.Change) text.Text {
-	by := text.Text(nil)
+	var by text.Text
 	switch {
-	case c.Extends != "":
-		return Accepted(c)
-	case c.When == EntryWorks:
+	case c.Extends == "" && c.When == EntryWorks:
 		by = text.New("accepted by the service, due ", c.At.Add(EntryWorksAfter))
-	case c.When == RuleWorks:
+	case c.Extends == "" && c.When == RuleWorks:
 		by = text.New("accepted by the service, compiling, due by ", c.At.Add(RuleWorksAfter))
 	default:
 		return Accepted(c)
 	}
 	if why := c.Unseeable(); why != "" {
-		return text.New(by, "; whether it works can't be seen: ", why)
+		by.Addf("; whether it works can't be seen: %v", why)
 	}
 	return by
 }

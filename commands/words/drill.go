@@ -12,6 +12,10 @@ func Drill(d record.Drill, now time.Time) text.Lines {
 	asker := text.Field(d.By.Name)
 	lines := text.Lines{text.Newf("*Drill of %v*, asked for by %v at %v", d.Account, asker, d.At)}
 	nobody, pagers := text.Lead("nobody acknowledged it within "+text.Duration(record.DrillFor)), 0
+	called := text.New(", its pager is not called")
+	if d.Page {
+		called = text.New(", its pager is called")
+	}
 	if d.Waits(now) {
 		nobody = text.New("nobody has acknowledged it yet")
 	}
@@ -22,14 +26,13 @@ func Drill(d record.Drill, now time.Time) text.Lines {
 		}
 		if c.Pager != "" {
 			pagers++
-			line.Addf("%v", map[bool]string{true: ", its pager is called", false: ", its pager is not called"}[d.Page])
+			line.Add(called)
 		}
 		if c.By == nil {
-			lines = append(lines, text.New(line, ": ", nobody))
-			continue
+			lines.Addf("%v: %v", line, nobody)
+		} else {
+			lines.Addf("%v: acknowledged by *%v* after %v", line, text.Field(c.By.Name), text.Duration(c.After))
 		}
-		who := text.Bold(text.Field(c.By.Name))
-		lines.Addf("%v: acknowledged by %v after %v", line, who, text.Duration(c.After))
 	}
 	left := text.Newf("*Not tried: *denying and undoing, approval, storms")
 	switch {

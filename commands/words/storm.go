@@ -81,33 +81,25 @@ const maxTallied = 4
 
 // Tallies count a storm's attacks by status, type, application, and source.
 func Tallies(s record.Storm, a *config.Account, policy policy.Policy, sources apiclient.Figure) text.Lines {
-	of := countedByStatus(s)
-	status := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(StatusWords[st]) })
+	of := 0 // those that are still stored and aren't marked as false positives
+	for _, attacks := range s.Status {
+		of += attacks
+	}
+	status := tally(s.Status, of, func(st apiclient.Status) any { return StatusWords[st] })
 	if none := s.FalsePositives; none > 0 {
-		status = text.Join(text.Lines{status, text.New(text.Number(none), " marked as ",
-			text.Plural(int64(none), "false positive"))}, " · ")
+		marked := text.Newf("%v marked as %v", text.Number(none), text.Plural(int64(none), "false positive"))
+		status = text.Join(text.Lines{status, marked}, " · ")
 	}
 	lines := text.Lines{text.Newf("*By status:* %v", status)}
 	if len(s.Types) > 0 {
 		lines.Addf("*By type:* %v",
-			tally(s.Types, of, func(t string) text.Text { return text.New(TypeName(text.Field(t))) }))
+			tally(s.Types, of, func(t string) any { return TypeName(text.Field(t)) }))
 	}
 	if len(s.Apps) > 1 {
-		apps := tally(s.Apps, of, func(app int64) text.Text {
-			return text.New(text.Field(a.AppName(apiclient.Known(app))))
-		})
+		apps := tally(s.Apps, of, func(app int64) any { return text.Field(a.AppName(apiclient.Known(app))) })
 		lines.Addf("*By application:* %v", apps)
 	}
 	return append(lines, text.Newf("*By source:* %v", sourcesTally(s, policy, sources)))
-}
-
-// countedByStatus is how many of its attacks are counted by status, type and application: those that are still stored
-// and aren't marked as false positives.
-func countedByStatus(s record.Storm) (n int) {
-	for _, attacks := range s.Status {
-		n += attacks
-	}
-	return n
 }
 
 // sourcesTally counts in how many of the attacks each source is: one that is in a single attack says nothing here. An
@@ -115,7 +107,7 @@ func countedByStatus(s record.Storm) (n int) {
 func sourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure) text.Text {
 	several := maps.Clone(s.Sources)
 	maps.DeleteFunc(several, func(_ netip.Addr, n int) bool { return n < 2 })
-	from := tally(several, 0, func(ip netip.Addr) text.Text {
+	from := tally(several, 0, func(ip netip.Addr) any {
 		country := ""
 		if ip == s.Source {
 			country = s.Country
@@ -156,28 +148,25 @@ func StormSource(ip netip.Addr, country string, policy policy.Policy) text.Text 
 }
 
 // tally is what was counted, the most frequent first, and how many of all are none of what is named.
-func tally[K comparable](counts map[K]int, all int, name func(K) text.Text) text.Text {
+func tally[K comparable](counts map[K]int, all int, name func(K) any) text.Text {
 	type row struct {
 		n    int
 		name text.Text
-		word string
 	}
 	var most []row
 	for key, n := range counts {
-		name := name(key)
-		most = append(most, row{n, name, name.String()})
+		most = append(most, row{n, text.New(name(key))})
 	}
-	slices.SortFunc(most, func(x, y row) int { return cmp.Or(y.n-x.n, cmp.Compare(x.word, y.word)) })
-	var line []any
+	slices.SortFunc(most, func(x, y row) int {
+		return cmp.Or(y.n-x.n, cmp.Compare(x.name.String(), y.name.String()))
+	})
+	var named text.Lines
 	for _, one := range most[:min(maxTallied, len(most))] {
-		if len(line) > 0 {
-			line = append(line, " · ")
-		}
-		line = append(line, text.Number(one.n), " ", one.name)
+		named.Addf("%v %v", text.Number(one.n), one.name)
 		all -= one.n
 	}
-	if all > 0 && len(line) > 0 {
-		line = append(line, " · ", text.Number(all), " others")
+	if all > 0 && len(named) > 0 {
+		named.Addf("%v others", text.Number(all))
 	}
-	return text.New(line...)
+	return text.Join(named, " · ")
 }

@@ -12,10 +12,10 @@ import (
 func Triage(k record.Triage) text.Lines {
 	var lines text.Lines
 	if k.Owner != nil {
-		lines = append(lines, Owner(k.Owner))
+		lines.Add(Owner(k.Owner))
 	}
 	if k.Verdict != nil {
-		lines = append(lines, Verdict(*k.Verdict))
+		lines.Add(Verdict(*k.Verdict))
 	}
 	return lines
 }

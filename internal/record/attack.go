@@ -131,23 +131,17 @@ type KnownAttack struct {
 	apiclient.Attack
 }
 
-// StormSeen is a storm as it was last decided about.
+// StormSeen is a storm as it was last decided about, or an attack that a storm has grouped.
 type StormSeen struct {
-	KnownAttack // put together from those that it grouped
+	KnownAttack // a storm's is put together from those that it grouped
 	Storm       Storm
-	SeenAt      time.Time // when that was, on the service's clock
-	Quiet       bool      // its attacks are over
+	SeenAt      time.Time // when that was, on the service's clock; of a grouped attack up to a minute ago
+	Quiet       bool      // the storm's attacks are over
+	Own         bool      // it is an attack that has a card of its own by now, or is about to
 }
 
 // Active reports whether the storm goes on, or an attack of it does.
 func (s StormSeen) Active() bool { return s.Storm.GoesOn() || s.Storm.Ongoing+s.Storm.StillTrying > 0 }
-
-// GroupedAttack is an attack that a storm has grouped.
-type GroupedAttack struct {
-	KnownAttack           // as it was a minute ago, or later
-	SeenAt      time.Time // when that was, on the service's clock
-	Own         bool      // it has a card of its own by now, or is about to
-}
 
 // Evidence is what an attack with a card looked like when it was read first: the service's record keeps changing.
 type Evidence struct {

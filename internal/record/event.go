@@ -88,15 +88,15 @@ var kinds = map[EventKind]struct {
 // Event is something that happened and may be posted. What it is about is stored for itself, as it is by now: no event
 // repeats it.
 type Event struct {
-	ID       string    `json:"id"` // delivery id: any replica computes the same for the same event
-	Account  string    `json:"account"`
-	Kind     EventKind `json:"kind"`
-	Subject  string    `json:"subject,omitempty"`  // the attack that it is about, as the service names it, or the storm; "": none
-	Channel  string    `json:"channel"`            // where its card is or goes
-	At       time.Time `json:"at"`                 // on the service's clock for what a poll found, else on this machine's
-	Revision int       `json:"revision,omitempty"` // of what it is about; it orders events of the same time. 0: it has none
-	Detail   Detail    `json:"detail,omitempty"`
-	Request  string    `json:"request_id,omitempty"` // what the log calls the request that it came of; "": of none
+	ID      string    `json:"id"` // delivery id: any replica computes the same for the same event
+	Account string    `json:"account"`
+	Kind    EventKind `json:"kind"`
+	Subject string    `json:"subject,omitempty"` // the attack that it is about, as the service names it, or the storm; "": none
+	Channel string    `json:"channel"`           // where its card is or goes
+	At      time.Time `json:"at"`                // on the service's clock for what a poll found, else on this machine's
+	Order   int       `json:"order,omitempty"`   // the revision of what it is about, for events of the same time; 0: it has none
+	Detail  Detail    `json:"detail,omitempty"`
+	Request string    `json:"request_id,omitempty"` // what the log calls the request that it came of; "": of none
 
 	Attack *AttackState `json:"-"` // what is stored of Subject, where that is at hand: nil after the event was read
 }
@@ -115,7 +115,7 @@ type eventFacts struct {
 	Channel  string    `json:"channel"`
 	Attack   string    `json:"attack,omitempty"` // its id, as people see it
 	Severity Severity  `json:"severity,omitempty"`
-	Revision int       `json:"revision,omitempty"`
+	Order    int       `json:"order,omitempty"`
 	Request  string    `json:"request_id,omitempty"`
 	Detail   Detail    `json:"detail,omitempty"`
 }
@@ -132,7 +132,7 @@ type printedAttack struct {
 func (e Event) Print() PrintedEvent {
 	facts := eventFacts{
 		Kind: e.Kind.Name(), Account: e.Account, At: e.At.UTC(), Channel: e.Channel, Severity: e.Severity(),
-		Revision: e.Revision, Request: e.Request, Detail: e.Detail,
+		Order: e.Order, Request: e.Request, Detail: e.Detail,
 	}
 	if e.Subject != "" {
 		facts.Attack = AttackID(e.Account, e.Subject)

@@ -54,7 +54,7 @@ func TestEventsReadBackExactly(t *testing.T) {
 	t.Parallel()
 	all := details()
 	for kind, detail := range all {
-		event := record.Event{ID: "n1", Account: "acme", Kind: kind, Subject: "x:1", Channel: "C1", At: noon, Revision: 3, Detail: detail}
+		event := record.Event{ID: "n1", Account: "acme", Kind: kind, Subject: "x:1", Channel: "C1", At: noon, Order: 3, Detail: detail}
 		text, err := json.Marshal(event)
 		require.NoError(t, err)
 		var back record.Event
@@ -81,7 +81,7 @@ func TestEventsArePrintedAsDocumented(t *testing.T) {
 	}
 	for kind, detail := range all {
 		line, err := json.Marshal(record.Event{
-			ID: "n1", Account: "acme", Kind: kind, Subject: "x:1", Channel: "C1", At: noon, Revision: 3, Detail: detail, Request: "e1", Attack: &state,
+			ID: "n1", Account: "acme", Kind: kind, Subject: "x:1", Channel: "C1", At: noon, Order: 3, Detail: detail, Request: "e1", Attack: &state,
 		}.Print())
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(string(line), `{"event":{"kind":"`+kind.Name()+`"`), string(line))

@@ -90,9 +90,9 @@ func testStorms(t *testing.T, s conforming) {
 	require.Equal(t, []record.StormSeen{
 		{KnownAttack: known(newer), Storm: storms[newer.ID], SeenAt: at}, {KnownAttack: known(older), Storm: storms[older.ID], SeenAt: at},
 	}, got[[]record.StormSeen](t)(s.Attacks.Storms(ctx, "acme")))
-	require.Equal(t, []record.GroupedAttack{{KnownAttack: known(late), SeenAt: at}, {KnownAttack: known(early), SeenAt: at}},
-		got[[]record.GroupedAttack](t)(s.Attacks.Grouped(ctx, "acme", known(older).ID)), "the latest hit first")
-	require.Empty(t, got[[]record.GroupedAttack](t)(s.Attacks.Grouped(ctx, "acme", known(newer).ID)))
-	require.Empty(t, got[[]record.GroupedAttack](t)(s.Attacks.Grouped(ctx, "other", known(older).ID)))
+	require.Equal(t, []record.StormSeen{{KnownAttack: known(late), SeenAt: at}, {KnownAttack: known(early), SeenAt: at}},
+		got[[]record.StormSeen](t)(s.Attacks.Grouped(ctx, "acme", known(older).ID)), "the latest hit first")
+	require.Empty(t, got[[]record.StormSeen](t)(s.Attacks.Grouped(ctx, "acme", known(newer).ID)))
+	require.Empty(t, got[[]record.StormSeen](t)(s.Attacks.Grouped(ctx, "other", known(older).ID)))
 	require.Empty(t, got[[]record.StormSeen](t)(s.Attacks.Storms(ctx, "other")))
 }

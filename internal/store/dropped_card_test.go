@@ -19,7 +19,7 @@ func TestADroppedAttackFindsItsCard(t *testing.T) {
 		one := apiclient.Attack{ID: "x:1", Type: "sqli", Method: "GET", Path: "/1", First: noon, Last: time.Now(), Hits: apiclient.Known(1000)}
 		saves := func(kind record.EventKind, id string, revision int) {
 			one.Hits, one.Last = apiclient.Known(int64(1000*revision)), time.Now()
-			n := record.Event{ID: id, Account: "acme", Kind: kind, Channel: "C1", At: time.Now(), Subject: one.ID, Revision: revision, Detail: record.AttackFacts{}}
+			n := record.Event{ID: id, Account: "acme", Kind: kind, Channel: "C1", At: time.Now(), Subject: one.ID, Order: revision, Detail: record.AttackFacts{}}
 			u := record.PollUpdate{
 				Attacks: map[string]record.AttackState{one.ID: {Attack: one, ObservedAt: time.Now(), Revision: revision, Notified: true, Channel: "C1"}},
 				Events:  []record.Event{n},

@@ -96,7 +96,7 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		require.Less(t, before, 20, "some still wait")
 		one := apiclient.Attack{ID: "x:incident", Type: "sqli", Method: "GET", Path: "/it-worked", First: noon, Last: time.Now(), VulnID: "812"}
 		n := record.Event{
-			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C1", At: time.Now(), Subject: one.ID, Revision: 1, Detail: record.AttackFacts{},
+			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C1", At: time.Now(), Subject: one.ID, Order: 1, Detail: record.AttackFacts{},
 		}
 		u := record.PollUpdate{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C1"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
@@ -118,7 +118,7 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 			u.Attacks[a.ID] = record.AttackState{Attack: a, Revision: 1, Notified: true, Channel: "C1", Storm: storm}
 			u.Events = append(u.Events, record.Event{
 				ID: record.CardDelivery("acme", a.ID), Account: "acme", Kind: reason, Channel: "C1", At: time.Now(),
-				Subject: a.ID, Revision: 1, Detail: record.AttackFacts{},
+				Subject: a.ID, Order: 1, Detail: record.AttackFacts{},
 			})
 		}
 		notify(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Grouped: 900, Began: time.Now()})
@@ -190,7 +190,7 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 		over := apiclient.Attack{ID: "x:0", Type: "sqli", Method: "GET", Path: "/0", First: noon, Last: time.Now()}
 		u := record.PollUpdate{
 			Attacks: map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Notified: true, Channel: "C1", Quiet: true}},
-			Events:  []record.Event{{ID: "quiet", Account: "acme", Kind: record.WentQuiet, Channel: "C1", At: time.Now(), Subject: over.ID, Revision: 3, Detail: record.AttackFacts{}}},
+			Events:  []record.Event{{ID: "quiet", Account: "acme", Kind: record.WentQuiet, Channel: "C1", At: time.Now(), Subject: over.ID, Order: 3, Detail: record.AttackFacts{}}},
 		}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		l.notifier.Saved("acme", u)
@@ -246,7 +246,7 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 				Attacks: map[string]record.AttackState{one.ID: {Attack: one, ObservedAt: time.Now(), Revision: revision, Notified: true, Channel: "C1", Mention: "S0ONCALL1"}},
 				Events: []record.Event{{
 					ID: fmt.Sprint("worse ", revision), Account: "acme", Kind: record.Worsened, Channel: "C1", At: time.Now(),
-					Subject: one.ID, Revision: revision, Detail: record.AttackFacts{Mention: "S0ONCALL1", Suppressed: suppressed},
+					Subject: one.ID, Order: revision, Detail: record.AttackFacts{Mention: "S0ONCALL1", Suppressed: suppressed},
 				}},
 			}
 			require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
@@ -269,7 +269,7 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 func TestWhatCannotBeVerifiedIsPosted(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
-		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Subject: one.ID, Revision: 1, Detail: record.AttackFacts{}}
+		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Subject: one.ID, Order: 1, Detail: record.AttackFacts{}}
 		_, err := l.store.Outbox.BeginNotify(t.Context(), "acme", n.ID, time.Now())
 		require.NoError(t, err)
 		u := record.PollUpdate{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
@@ -299,7 +299,7 @@ func TestACardCostsTwoRoundTripsBeforeItsPost(t *testing.T) {
 		time.Sleep(time.Minute)
 		one := apiclient.Attack{ID: "x:new", Type: "sqli", Method: "GET", Path: "/new", First: noon, Last: time.Now()}
 		n := record.Event{
-			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewAttack, Channel: "C1", At: time.Now(), Subject: one.ID, Revision: 1, Detail: record.AttackFacts{},
+			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewAttack, Channel: "C1", At: time.Now(), Subject: one.ID, Order: 1, Detail: record.AttackFacts{},
 		}
 		state := record.AttackState{Attack: one, ObservedAt: time.Now(), Revision: 1, Notified: true, Channel: "C1"}
 		u := record.PollUpdate{Attacks: map[string]record.AttackState{one.ID: state}, Events: []record.Event{n}}

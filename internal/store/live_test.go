@@ -181,7 +181,7 @@ func (l *live) poll(attacks int) {
 			one.VulnID = "812"
 		}
 		n := record.Event{
-			ID: fmt.Sprint("grew ", i, l.polls), Account: l.account, Kind: record.Grew, Channel: "C1", At: time.Now(), Subject: one.ID, Revision: l.polls, Detail: record.AttackFacts{},
+			ID: fmt.Sprint("grew ", i, l.polls), Account: l.account, Kind: record.Grew, Channel: "C1", At: time.Now(), Subject: one.ID, Order: l.polls, Detail: record.AttackFacts{},
 		}
 		if i >= l.found {
 			n.ID, n.Kind = record.CardDelivery(l.account, one.ID), record.NewAttack

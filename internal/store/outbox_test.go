@@ -33,7 +33,7 @@ func shownAll(ids ...string) map[string]record.AttackState {
 
 func event(id, attackid string) record.Event {
 	return record.Event{
-		ID: id, Account: "acme", Kind: record.NewAttack, Subject: attackid, Channel: "C1", At: noon, Revision: 1,
+		ID: id, Account: "acme", Kind: record.NewAttack, Subject: attackid, Channel: "C1", At: noon, Order: 1,
 		Detail: record.AttackFacts{},
 	}
 }

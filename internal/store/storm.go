@@ -25,14 +25,14 @@ func (s *Attacks) Storms(ctx context.Context, account string) ([]record.StormSee
 }
 
 // Grouped are the attacks that a storm groups, the one with the latest hit first.
-func (s *Attacks) Grouped(ctx context.Context, account, storm string) ([]record.GroupedAttack, error) {
-	found := []record.GroupedAttack{}
+func (s *Attacks) Grouped(ctx context.Context, account, storm string) ([]record.StormSeen, error) {
+	found := []record.StormSeen{}
 	err := s.scan(ctx, account, "a*", func(id string, one record.AttackState) {
 		if one.StormID != "" && record.AttackID(account, one.StormID) == storm {
-			found = append(found, record.GroupedAttack{KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, SeenAt: one.ObservedAt, Own: one.OwnCard})
+			found = append(found, record.StormSeen{KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, SeenAt: one.ObservedAt, Own: one.OwnCard})
 		}
 	})
-	slices.SortFunc(found, func(a, b record.GroupedAttack) int {
+	slices.SortFunc(found, func(a, b record.StormSeen) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID))
 	})
 	return found, err

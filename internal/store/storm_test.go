@@ -44,7 +44,7 @@ func TestStormsAndWhatTheyGrouped(t *testing.T) {
 		}, storms)
 		grouped, err := other.Attacks.Grouped(ctx, "acme", one)
 		require.NoError(t, err)
-		require.Equal(t, []record.GroupedAttack{
+		require.Equal(t, []record.StormSeen{
 			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:2"), Attack: u.Attacks["x:2"].Attack}, SeenAt: noon},
 			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:1"), Attack: u.Attacks["x:1"].Attack}, SeenAt: noon, Own: true},
 		}, grouped)
