@@ -399,7 +399,9 @@ func (w *world) lastAudit() (last record.AuditEntry) {
 		var e record.AuditEntry
 		values := all[len(all)-1].Values
 		require.NoError(w.t, json.Unmarshal([]byte(values[slices.Index(values, "entry")+1]), &e))
-		if e.N = int64(len(all)); !e.At.Before(last.At) {
+		e.N, err = strconv.ParseInt(values[slices.Index(values, "n")+1], 10, 64)
+		require.NoError(w.t, err)
+		if !e.At.Before(last.At) {
 			last = e
 		}
 	}
