@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
@@ -16,28 +15,22 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// foundAttack is an attack of one account.
-type foundAttack struct {
-	account *config.Account
-	attack  record.KnownAttack
-}
-
 // findAttackTyped finds the attack that was typed, by its id or any unique beginning of it, and with it the account.
 func findAttackTyped(ctx context.Context, c *job, typed string) error {
 	accounts := c.Accounts
 	if c.named() != "" && c.Account != nil {
 		accounts = []*config.Account{c.Account}
 	}
-	found, err := c.searchAttacks(ctx, accounts, typed, c.Cmd.Past)
+	of, found, err := c.searchAttacks(ctx, accounts, typed, c.Cmd.Past)
 	switch {
 	case len(found) == 1:
-		c.On(found[0].account)
-		c.Attack = &found[0].attack
+		c.On(of)
+		c.Attack = &found[0]
 		return nil
 	case len(found) > 1:
 		var ids []string
-		for _, f := range found {
-			ids = append(ids, f.attack.ID)
+		for _, k := range found {
+			ids = append(ids, k.ID)
 		}
 		return refusal.Usage("Ambiguous id: `%v`. It fits several attacks: %v", text.Field(typed),
 			strings.Join(ids[:min(5, len(ids))], ", "))
@@ -56,48 +49,39 @@ func findAttackTyped(ctx context.Context, c *job, typed string) error {
 		text.Duration(back), grammar.DurationText(back))
 }
 
-// attackTyped is the attack that a line names, or which its place implies; "": neither.
-func (c *job) attackTyped() (typed string, implied bool) {
-	typed = call.AttackNamed(c.Cmd, c.Line)
-	if implied = typed == "" && c.Cmd.ImpliesAttack(); implied {
-		typed = c.Invocation.Attack
+// searchAttacks searches the store, and if it knows none the services; of is the account of the last that was found.
+// Where past is set, what the store knows of past attacks counts. Of several accounts each gets some seconds: one whose
+// service hangs must not keep people waiting for the others.
+func (x *executor) searchAttacks(ctx context.Context, accounts []*config.Account, typed string, past bool) (
+	of *config.Account, found []record.KnownAttack, err error) {
+	if len(accounts) > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, accountPatience)
+		defer cancel()
 	}
-	return typed, implied
-}
-
-// searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one
-// of them finds something. The services are asked only when no account's store knows it. Of several accounts each gets
-// some seconds: one whose service hangs must not keep people waiting for the others.
-func (l *loader) searchAttacks(ctx context.Context, accounts []*config.Account, typed string, past bool) (found []foundAttack, err error) {
 	type answer struct {
 		hits []record.KnownAttack
 		err  error
 	}
-	searches := []func(context.Context, *config.Account, string) ([]record.KnownAttack, error){l.storedAttacks, l.listedAttacks}
-	if past {
-		searches = append(searches, l.pastAttacks)
-	}
-	for _, search := range searches {
-		patient, cancel := ctx, func() {}
-		if len(accounts) > 1 {
-			patient, cancel = context.WithTimeout(ctx, accountPatience)
-		}
+	for _, atService := range []bool{false, true} {
 		answers := sideBySide(accounts, loadsAtOnce, func(a *config.Account) (got answer) {
-			got.hits, got.err = search(patient, a, typed)
+			if atService {
+				got.hits, got.err = x.listedAttacks(ctx, a, typed)
+			} else {
+				got.hits, got.err = x.storedAttacks(ctx, a, typed, past)
+			}
 			return got
 		})
-		cancel()
 		for i, got := range answers {
-			err = cmp.Or(got.err, err)
-			for _, k := range got.hits {
-				found = append(found, foundAttack{accounts[i], k})
+			if err = cmp.Or(got.err, err); len(got.hits) > 0 {
+				of, found = accounts[i], append(found, got.hits...)
 			}
 		}
 		if len(found) > 0 {
 			break
 		}
 	}
-	return found, err
+	return of, found, err
 }
 
 // idsMeant are the ids, or beginnings of ids, that what was typed can mean, the likelier first: it may also be the
@@ -109,68 +93,64 @@ func idsMeant(a *config.Account, typed string) (ids []string) {
 	return append(ids, record.AttackID(a.Name, typed))
 }
 
-// storedAttacks looks among the stored attacks; there are none while Redis can't be reached.
-func (l *loader) storedAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
-	var hits []record.KnownAttack
+// storedAttacks looks among the stored attacks; there are none while Redis can't be reached. A whole id, which is what
+// buttons hold, means nothing else and is read alone: a prefix has all of them scanned. Where past is set, it may be of
+// an attack of which only the evidence is left.
+func (x *executor) storedAttacks(ctx context.Context, a *config.Account, typed string, past bool) (
+	hits []record.KnownAttack, err error) {
+	whole, attacks := false, x.Store.Attacks
 	for _, id := range idsMeant(a, typed) {
-		known, err := l.knownAttacks(ctx, a.Name, id)
-		if err != nil {
-			l.Log.WarnContext(ctx, "read known attacks", "account", a.Name, "err", err)
+		if whole || err != nil {
 			break
 		}
+		known := map[string]apiclient.Attack{}
+		if record.IsAttackID(id) {
+			known[id], whole, err = attacks.KnownAttack(ctx, a.Name, id)
+		} else {
+			known, err = attacks.FindAttacks(ctx, a.Name, id)
+		}
 		for id, attack := range known {
-			hits = append(hits, record.KnownAttack{ID: id, Attack: attack})
+			if attack.ID != "" {
+				hits = append(hits, record.KnownAttack{ID: id, Attack: attack})
+			}
 		}
-		if _, whole := known[id]; whole {
-			break // as a button names it: it means nothing else
-		}
+	}
+	if err != nil {
+		x.Log.WarnContext(ctx, "read known attacks", "account", a.Name, "err", err)
+	}
+	if len(hits) > 0 || !past {
+		return hits, nil
+	}
+	id := record.FoldID(typed)
+	e, ok, err := attacks.Evidence(ctx, a.Name, id)
+	switch {
+	case err != nil:
+		x.Log.WarnContext(ctx, "read evidence", "account", a.Name, "err", err)
+		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.Newf(
+			"%v, and what is known of past attacks is in it. Try again in a moment", refusal.Store(err))}
+	case ok:
+		hits = []record.KnownAttack{{ID: id, Attack: e.First.Attack}}
 	}
 	return hits, nil
 }
 
-// knownAttacks are the stored attacks whose id begins so. A whole id, which is what buttons hold, is read alone: a
-// prefix has all of them scanned.
-func (l *loader) knownAttacks(ctx context.Context, account, id string) (map[string]apiclient.Attack, error) {
-	if !record.IsAttackID(id) {
-		return l.Store.Attacks.FindAttacks(ctx, account, id)
-	}
-	attack, ok, err := l.Store.Attacks.KnownAttack(ctx, account, id)
-	if err != nil || !ok {
-		return nil, err
-	}
-	return map[string]apiclient.Attack{id: attack}, nil
-}
-
 // listedAttacks looks among all that the service lists.
-func (l *loader) listedAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
+func (x *executor) listedAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
 	var hits []record.KnownAttack
-	ids := idsMeant(a, typed)
-	all, err := l.listAttacks(ctx, a, apiclient.AttackFilter{From: l.now(a.Name).Add(-a.Lookback)})
+	all, err := x.listAttacks(ctx, a, apiclient.AttackFilter{From: x.now(a.Name).Add(-a.Lookback)})
 	for _, attack := range all {
-		if id := record.AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {
+		id := record.AttackID(a.Name, attack.ID)
+		if slices.ContainsFunc(idsMeant(a, typed), func(typed string) bool { return strings.HasPrefix(id, typed) }) {
 			hits = append(hits, record.KnownAttack{ID: id, Attack: attack})
 		}
 	}
 	return hits, err
 }
 
-// pastAttacks is the attack with that whole id, if only its evidence is left.
-func (l *loader) pastAttacks(ctx context.Context, a *config.Account, typed string) ([]record.KnownAttack, error) {
-	id := record.FoldID(typed)
-	e, ok, err := l.Store.Attacks.Evidence(ctx, a.Name, id)
-	if err != nil {
-		l.Log.WarnContext(ctx, "read evidence", "account", a.Name, "err", err)
-		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New(refusal.Store(err), ", and what is known of past attacks is in it. Try again in a moment")}
-	}
-	if !ok {
-		return nil, nil
-	}
-	return []record.KnownAttack{{ID: id, Attack: e.First.Attack}}, nil
-}
-
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.
-func (l *loader) listAttacks(ctx context.Context, a *config.Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
-	pages, err := apiclient.Collect(l.Services[a.Name].Attacks(ctx, f))
+func (x *executor) listAttacks(ctx context.Context, a *config.Account, f apiclient.AttackFilter) (
+	[]apiclient.Attack, error) {
+	pages, err := apiclient.Collect(x.Services[a.Name].Attacks(ctx, f))
 	seen := map[string]bool{}
 	var all []apiclient.Attack
 	for _, page := range pages {

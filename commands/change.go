@@ -39,8 +39,7 @@ func changeService(ctx context.Context, c *job) (res call.Result, err error) {
 func plan(ctx context.Context, c *job, begun bool) ([]call.Plan, error) {
 	c.Needs = nil // of an attempt before
 	plans, err := c.planOn(ctx)
-	noteUnplanned(ctx, c, err)
-	if err != nil && !begun {
+	if !begun {
 		err = refusal.NotBegun(err)
 	}
 	if err != nil {
@@ -64,7 +63,9 @@ func (c *job) planOn(ctx context.Context) ([]call.Plan, error) {
 		return nil, err
 	}
 	c.load(ctx, c.Call, whileCallLasts, c.Cmd.Needs)
-	return c.Cmd.Plan(c.Call)
+	plans, err := c.Cmd.Plan(c.Call)
+	noteUnplanned(ctx, c, err)
+	return plans, err
 }
 
 // resumeAll answers a request that came before: what it began is finished, what is done is only said.

@@ -140,10 +140,10 @@ func (c *job) verifyAbandoned(ctx context.Context, ch *record.Change) (fault err
 				return fmt.Errorf("%w: read back: %w", change.ErrOutcomeUnknown, err)
 			}
 			shows := s.SentAt.Add(verifyFor)
-			if s.Done || !c.now(ch.Account).Before(shows) {
+			if s.Done || !c.serviceNow().Before(shows) {
 				break
 			}
-			if err := c.Sleep(ctx, min(shows.Sub(c.now(ch.Account)), longestWait)); err != nil {
+			if err := c.Sleep(ctx, min(shows.Sub(c.serviceNow()), longestWait)); err != nil {
 				return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 			}
 		}
@@ -174,11 +174,18 @@ func reconcile(ctx context.Context, c *job) error {
 	return c.beginOn(ctx, c.AttackID())
 }
 
-// reconcileChange takes over what this call knows of a change.
+// reconcileChange takes over what this call knows of a change, and deletes rules that it made beside those that are
+// stored.
 func reconcileChange(ctx context.Context, c *job, written, mine record.Change) error {
-	for n := range written.Steps {
-		if err := reconcileStep(ctx, c, &written, n, mine.Steps[n]); err != nil {
-			return err
+	for n, did := range mine.Steps {
+		switch was := &written.Steps[n]; {
+		case !did.Done: // nothing is known of it
+		case !was.Done:
+			*was = did
+		case did.Kind == record.CreateRule && did.ID != was.ID:
+			if err := deleteDouble(ctx, c, written, did); err != nil {
+				return err
+			}
 		}
 	}
 	if written.State != record.StateBegun {
@@ -187,19 +194,6 @@ func reconcileChange(ctx context.Context, c *job, written, mine record.Change) e
 	written.Fault = ""
 	_, err := c.save(ctx, nil, nil, written)
 	return err
-}
-
-// reconcileStep takes over what this call knows of a step, and deletes a rule that it made beside the one that is
-// stored.
-func reconcileStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
-	switch written := &ch.Steps[n]; {
-	case !mine.Done: // nothing is known of it
-	case !written.Done:
-		*written = mine
-	case mine.Kind == record.CreateRule && mine.ID != written.ID:
-		return deleteDouble(ctx, c, *ch, mine)
-	}
-	return nil
 }
 
 // deleteDouble deletes a rule that was made a second time.
@@ -212,11 +206,10 @@ func deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Ste
 	}
 	double := *made.Rule
 	double.ID = made.ID
-	c.record(ctx, record.AuditEntry{
-		At: c.now(ch.Account), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID,
-		Attack: ch.AttackID,
-		After:  []string{words.Step(record.Step{Kind: record.DeleteRule, Rule: &double})},
-		Why:    "it was made twice: this one is undone, the other one stays",
-	})
+	e := c.AuditEntry("done")
+	e.Line, e.Change, e.Attack = ch.Line.String(), ch.ID, ch.AttackID
+	e.After = []string{words.Step(record.Step{Kind: record.DeleteRule, Rule: &double})}
+	e.Why = "it was made twice: this one is undone, the other one stays"
+	c.record(ctx, e)
 	return nil
 }

@@ -63,7 +63,7 @@ func New(cfg Config) *Runner {
 	for _, a := range cfg.Accounts {
 		accounts[a.Name] = a
 	}
-	return &Runner{&executor{&cfg, &loader{&cfg, accounts}, &recorder{Config: &cfg}}}
+	return &Runner{&executor{Config: &cfg, accounts: accounts}}
 }
 
 // countFromZero starts the counters of failed changes at 0. Prometheus doesn't see the first failure of a counter that

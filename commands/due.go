@@ -65,7 +65,7 @@ type dueChecker struct {
 // attempt does something about a change beside the other attempts, if a place is free. If not, the change stays due and
 // the next check attempts it. Rules and entries have places of their own, so slow answers about one don't delay the
 // other.
-func (d *dueChecker) attempt(ch record.Change, do func()) {
+func (d *dueChecker) attempt(ctx context.Context, ch record.Change, now time.Time) {
 	rules, taken := change.OfRules(ch.Steps), 0
 	for _, same := range d.underWay.Range {
 		if same == rules {
@@ -78,7 +78,7 @@ func (d *dueChecker) attempt(ch record.Change, do func()) {
 	d.underWay.Store(ch.ID, rules)
 	d.running.Go(func() {
 		defer d.underWay.Delete(ch.ID)
-		delay.Run(d.Log, "a change that is due", do)
+		delay.Run(d.Log, "a change that is due", func() { d.pauseAfter(ctx, d.actByClock(ctx, ch, now)) })
 	})
 }
 
@@ -123,7 +123,7 @@ func (d *dueChecker) checkDue(ctx context.Context, now time.Time, known bool) er
 	}
 	for _, id := range ids { // what is due first, first
 		if ch, act := todo[id]; act {
-			d.attempt(ch, func() { d.pauseAfter(ctx, d.actByClock(ctx, ch, now)) })
+			d.attempt(ctx, ch, now)
 		}
 	}
 	return nil
@@ -224,7 +224,7 @@ func (d *dueChecker) actByClock(ctx context.Context, ch record.Change, now time.
 	}
 	line, over := change.RenewLine(ch), !now.Before(ch.Until)
 	if over {
-		line = record.Line{Name: "undo", Words: []string{ch.ID}}
+		line = record.LineOf("", "undo", ch.ID)
 	}
 	res, err := d.byClock(ctx, d.account, line)
 	if err == nil && (over || res.Outcome == "done") {
@@ -274,7 +274,7 @@ func (d *dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 		return err
 	}
 	for _, r := range doubles {
-		line := record.Line{Name: "delete-rule", Words: []string{fmt.Sprint(r.ID)}}.With("reason",
+		line := record.LineOf("", "delete-rule", fmt.Sprint(r.ID)).With("reason",
 			"left over beside the mode that "+ch.ID+" set")
 		if _, err := d.byClock(ctx, d.account, line); err != nil && ctx.Err() == nil {
 			d.Log.Error("delete a double of a mode rule", "account", d.account, "change", ch.ID, "rule", r.ID, "err", err)

@@ -61,10 +61,10 @@ func (r *Runner) Fillable(l record.Line) bool {
 
 // Form is what a person fills in to make the invocation's line whole, with what it says already filled in. A person who
 // may not run the line gets no form.
-func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, error) {
+func (r *Runner) Form(ctx context.Context, inv call.Invocation) (f call.Form, err error) {
 	c, err := r.lookUp(inv)
 	if err != nil {
-		return call.Form{}, err
+		return f, err
 	}
 	c.changes = c.Cmd.CanChange() // a form never only shows, as the line may
 	err = authorise(ctx, c)
@@ -72,18 +72,18 @@ func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, erro
 		err = approval.RequireRole(c.Call, formRole(c.Cmd))
 	}
 	if err != nil {
-		return call.Form{}, c.recordRefusal(ctx, err)
+		return f, c.recordRefusal(ctx, err)
 	}
 	if err := requireNotOff(c); err != nil {
-		return call.Form{}, err
+		return f, err
 	}
 	c.Line = r.InThread(inv.Line, inv.Attack)
 	if named := call.AttackNamed(c.Cmd, c.Line); named != "" {
 		if err := findAttackTyped(ctx, c, named); err != nil {
-			return call.Form{}, err
+			return f, err
 		}
 		if err := requireRights(c); err != nil { // the attack may be of another account
-			return call.Form{}, c.recordRefusal(ctx, err)
+			return f, c.recordRefusal(ctx, err)
 		}
 		c.Line = call.WithAttack(c.Cmd, c.Line, c.Attack.ID)
 	}

@@ -40,12 +40,6 @@ func sideBySide[T, R any](items []T, atOnce int, do func(T) R) []R {
 	return done
 }
 
-// loader reads all that commands work on: from the service, the store, Slack and this process.
-type loader struct {
-	*Config
-	accounts map[string]*config.Account // by name
-}
-
 // How long a fact is waited for, where nothing is changed: one account whose service hangs must not keep the others'
 // from people, and a form opens without what it only shows.
 const (
@@ -61,31 +55,31 @@ const keepListings = 5 * time.Second
 
 // load reads what a call needs, of each of its accounts. Where an answer has set a service's clock, what is named by
 // the time is read again, once.
-func (l *loader) load(ctx context.Context, c *call.Call, patience time.Duration, rounds call.Rounds) {
-	now := l.tellTime(c)
+func (x *executor) load(ctx context.Context, c *call.Call, patience time.Duration, rounds call.Rounds) {
+	now := x.tellTime(c)
 	read := func() {
 		for _, needs := range rounds {
-			l.round(ctx, c, patience, needs)
+			x.round(ctx, c, patience, needs)
 		}
 	}
-	if read(); l.correctTime(c, now) {
+	if read(); x.correctTime(c, now) {
 		read()
 	}
 }
 
 // need reads some facts of the call's account, as long as the call lasts.
-func (l *loader) need(ctx context.Context, c *call.Call, n call.Needs) {
-	l.round(ctx, c, whileCallLasts, n.Of)
+func (x *executor) need(ctx context.Context, c *call.Call, n call.Needs) {
+	x.round(ctx, c, whileCallLasts, n.Of)
 }
 
 // round reads side by side what isn't read yet. A fact that can't be read is unknown, which is logged.
-func (l *loader) round(ctx context.Context, c *call.Call, patience time.Duration, needs func(*call.Call) call.Needs) {
+func (x *executor) round(ctx context.Context, c *call.Call, patience time.Duration, needs func(*call.Call) call.Needs) {
 	brief, cancel := context.WithTimeout(ctx, briefPatience)
 	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(loadsAtOnce)
 	for _, a := range c.InScope {
-		r := &reading{l, &g, ctx, brief, patience, a, c.FactsOf(a.Name)}
+		r := &reading{x, &g, ctx, brief, patience, a, c.FactsOf(a.Name)}
 		n := needs(c.For(a))
 		n.Changes = n.Changes || n.Entries != "" || n.Rules != 0 // what wafbot did lately is laid over them
 		r.fromService(n)
@@ -134,7 +128,7 @@ func (c *job) beginOn(ctx context.Context, attack string) (err error) {
 	b, before := c.basis, c.Facts
 	f := &call.Facts{Context: call.Known(b.Context), PermissionLoss: call.Known(b.Loss)}
 	f.Changes.Fact = call.Known(b.Changes)
-	oldest := c.now(account).Add(-keepListings)
+	oldest := c.serviceNow().Add(-keepListings)
 	if before.Entries.Err == nil && before.Entries.At.After(oldest) {
 		f.Entries = before.Entries
 	}
@@ -154,7 +148,7 @@ func (c *job) beginOn(ctx context.Context, attack string) (err error) {
 
 // reading reads the facts of one account.
 type reading struct {
-	*loader
+	*executor
 	all      *errgroup.Group
 	ctx      context.Context
 	brief    context.Context

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -59,7 +60,7 @@ func noteGranted(ctx context.Context, c *job, ch record.Change) {
 		t.Lacks = left
 		t.Refused = slices.DeleteFunc(slices.Clone(t.Refused), func(was record.RefusedChange) bool { return call.Effect(was.Line) == ch.Effect })
 		if len(left) == 0 {
-			t.Until = c.now(c.Account.Name)
+			t.Until = c.serviceNow()
 		}
 		return true
 	})
@@ -74,7 +75,9 @@ func savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.Perm
 			return nil
 		}
 		t.Revision++
-		event := c.ofRequest(permissionEvent(t, c.Account.Channel))[0]
+		event := c.event(fmt.Sprintf("%s-%d", t.ID(), t.Revision), record.PermissionLost, t.Since,
+			record.PermissionChanged{Since: t.Since})
+		event.Order = t.Revision
 		if _, err := c.draft.Save(ctx, record.Saves{Loss: &t, Events: []record.Event{event}}); err != nil {
 			return err
 		}
@@ -105,7 +108,7 @@ func noteUnplanned(ctx context.Context, c *job, fault error) {
 		plans = []call.Plan{{Line: c.Line, Does: c.Line.String()}}
 	}
 	for _, p := range plans {
-		noteRefused(ctx, c, fault, c.newChange(c.Now, "", p).Refused())
+		noteRefused(ctx, c, fault, c.newChange("", p).Refused())
 	}
 }
 
@@ -114,7 +117,7 @@ func noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error)
 	var at time.Time
 	switch {
 	case apiclient.KindOf(fault) == apiclient.Locked:
-		at = c.now(ch.Account)
+		at = c.serviceNow()
 	case fault != nil || !change.OfRules(ch.Steps) || c.Context.RulesLockedAt.IsZero():
 		return
 	}

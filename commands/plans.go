@@ -19,12 +19,12 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// executor carries out plans: it claims what they touch, sends their steps, verifies them, and stores what became of
-// them.
+// executor finds and loads what commands work on, carries out their plans (it claims what they touch, sends their
+// steps, verifies them, and stores what became of them), and writes the audit log.
 type executor struct {
 	*Config
-	*loader
-	*recorder
+	accounts map[string]*config.Account // by name
+	refusals refusals
 }
 
 // carryOutPlans carries out the plans one after another, each as a change of its own. What they touch is claimed before
@@ -91,17 +91,15 @@ func (c *job) newChanges(ctx context.Context, plans []call.Plan) (made []record.
 			p.Nothing, p.Steps = change.DoneAlready(c.Changes[i], *p), nil
 		}
 		if len(p.Nothing) == 0 && c.Policy.ChangesNow() == config.ChangesOn {
-			ch := c.newChange(c.now(c.Account.Name), id, *p)
+			ch := c.newChange(id, *p)
 			ch.Observed = observed(ctx, c)
+			if len(made) > 0 {
+				ch.With = made[0].ID
+			}
+			if err := notInHand(c, ch.Targets()); err != nil {
+				return nil, err
+			}
 			made = append(made, ch)
-		}
-	}
-	for i := range made {
-		if made[i].With = made[0].ID; i == 0 {
-			made[i].With = ""
-		}
-		if err := notInHand(c, made[i].Targets()); err != nil {
-			return nil, err
 		}
 	}
 	return made, nil
@@ -110,7 +108,7 @@ func (c *job) newChanges(ctx context.Context, plans []call.Plan) (made []record.
 // carryOutNothing says why there is nothing to do, or, as a dry run, what would be done.
 func carryOutNothing(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
 	if len(p.Nothing) == 0 {
-		ch := c.newChange(c.now(c.Account.Name), "", p)
+		ch := c.newChange("", p)
 		res.Outcome = "dry_run"
 		res.Lines = append(res.Lines, change.DryRun(ch, p)...)
 		recordPlan(ctx, c, p, "dry_run", "")
@@ -188,7 +186,7 @@ func closeUndone(ctx context.Context, c *job, id string) error {
 	for i := range all {
 		if all[i].ID == id {
 			all[i].Gone = true
-			events = c.ofRequest(changeEvents(all[i], c.Account.Channel)...)
+			events = c.changeEvents(all[i])
 		}
 	}
 	if _, err := c.draft.Save(ctx, record.Saves{Changes: change.Scheduled(all...), Events: events}); err != nil {
@@ -222,10 +220,11 @@ func addChange(res *call.Result, ch record.Change) {
 }
 
 // newChange is the plan as it will be stored.
-func (c *job) newChange(at time.Time, id string, p call.Plan) record.Change {
+func (c *job) newChange(id string, p call.Plan) record.Change {
 	ch := record.Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.Effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
-		At: at, Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
+		At: c.serviceNow(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role),
+		Undoes: p.Undoes, Extends: p.Extends,
 		Renew: p.Renews, AttackID: c.AttackID(),
 	}
 	if q := c.Granted; q != nil {

@@ -20,40 +20,27 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// recorder writes the audit log.
-type recorder struct {
-	*Config
-	refusals refusals
-}
-
 // record writes an entry to the account's audit log and to its output. It goes on without Redis: the line still comes
 // out, numbered 0, as does one that is about no account, which stands in no log.
-func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
-	if e.Account == "" {
-		w.print(e)
-		return
+func (x *executor) record(ctx context.Context, e record.AuditEntry) {
+	if e.Account != "" {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		var err error
+		if e.N, err = x.Store.Audit.Append(ctx, e); err != nil {
+			x.Log.ErrorContext(ctx, "keep audit entry", "account", e.Account, "err", err)
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	n, err := w.Store.Audit.Append(ctx, e)
-	if err != nil {
-		w.Log.ErrorContext(ctx, "keep audit entry", "account", e.Account, "err", err)
-	}
-	e.N = n
-	w.print(e)
+	x.print(e)
 }
 
 // print counts an entry and writes it to the log's output.
-func (w *recorder) print(e record.AuditEntry) {
-	w.Changes.WithLabelValues(w.verb(e), e.Outcome).Inc()
-	line, err := json.Marshal(report.Print(e))
-	if err != nil {
-		w.Log.Error("write audit entry", "account", e.Account, "err", err)
-		return
-	}
+func (x *executor) print(e record.AuditEntry) {
+	x.Changes.WithLabelValues(x.verb(e), e.Outcome).Inc()
+	line, _ := json.Marshal(report.Print(e)) // it holds nothing that JSON can't
 	// One Write a line: concurrent entries must not mix.
-	if _, err := w.AuditOut.Write(append(text.SanitizeJSON(line), '\n')); err != nil {
-		w.Log.Error("write audit entry", "account", e.Account, "err", err)
+	if _, err := x.AuditOut.Write(append(text.SanitizeJSON(line), '\n')); err != nil {
+		x.Log.Error("write audit entry", "account", e.Account, "err", err)
 	}
 }
 
@@ -93,9 +80,9 @@ func (c *job) recordRefusal(ctx context.Context, err error) error {
 }
 
 // verb is the verb of an entry, or "other": what people type at will is no label.
-func (w *recorder) verb(e record.AuditEntry) string {
+func (x *executor) verb(e record.AuditEntry) string {
 	name, _, _ := strings.Cut(e.Line, " ")
-	cmd, err := call.LookUp(w.Commands, name)
+	cmd, err := call.LookUp(x.Commands, name)
 	if err != nil {
 		return "other"
 	}
@@ -119,10 +106,10 @@ func (r *Runner) Run(ctx context.Context) error {
 }
 
 // countRefusals records the counts that end until then, side by side: Redis may be away.
-func (w *recorder) countRefusals(ctx context.Context, until time.Time) {
-	now, more := w.Clocks.Now(), w.refusals.ended(until)
+func (x *executor) countRefusals(ctx context.Context, until time.Time) {
+	now, more := x.Clocks.Now(), x.refusals.ended(until)
 	sideBySide(slices.Collect(maps.Keys(more)), loadsAtOnce, func(account string) error {
-		w.record(ctx, record.AuditEntry{
+		x.record(ctx, record.AuditEntry{
 			Account: account, At: now, Actor: record.Actor{Name: "others", Via: record.ViaClock}, Outcome: "refused",
 			Why: text.Newf("and %v more refused until %v", text.Number(more[account]), text.Clock(now)).String(),
 		})
@@ -163,61 +150,37 @@ func recordWrite(ctx context.Context, c *job, res call.Result) {
 	c.record(ctx, e)
 }
 
+// event is one of the call's account. It names the request that it comes of.
+func (c *job) event(id string, kind record.EventKind, at time.Time, detail record.Detail) record.Event {
+	return record.Event{ID: id, Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at, Detail: detail,
+		Request: c.RequestID()}
+}
+
 // changeEvents are the events of a stored change: one when it ends. If it was undone, the undo makes the event, as a
 // change of its own, unless nothing was left to undo. An overdue change is tried each minute without an event each
 // minute.
-func changeEvents(ch record.Change, channel string) []record.Event {
+func (c *job) changeEvents(ch record.Change) []record.Event {
 	unfinished := ch.State == record.StateBegun && ch.Fault == ""
 	elsewhere := ch.State == record.StateFailed && ch.Actor.Via == record.ViaClock
 	if unfinished || elsewhere || ch.State == record.StateUndone && !ch.Gone {
 		return nil
 	}
-	return []record.Event{{
-		ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Kind: record.ChangeSettled, Channel: channel, At: ch.At, Detail: record.ChangeFacts{Change: ch.ID},
-	}}
+	id := ch.ID + ":" + string(ch.State)
+	return []record.Event{c.event(id, record.ChangeSettled, ch.At, record.ChangeFacts{Change: ch.ID})}
 }
 
 // dueEvents are the events of a change that was checked: people are asked about its end, which is near, or it is
 // overdue, each end once; or what it deleted is still there.
 func (c *job) dueEvents(l record.DueDecision) (events []record.Event) {
 	ch := l.Change
-	one := record.Event{Account: ch.Account, Channel: c.Account.Channel, At: ch.Until,
-		Detail: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
-	if l.Asks {
-		one.ID, one.Kind = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), record.MitigationEnding
-		events = append(events, one)
+	add := func(is bool, what string, kind record.EventKind, at time.Time) {
+		if is {
+			detail := record.ChangeFacts{Change: ch.ID, Until: ch.Until}
+			events = append(events, c.event(ch.ID+what, kind, at, detail))
+		}
 	}
-	if l.Late {
-		one.ID, one.Kind = fmt.Sprintf("%s:late:%d", ch.ID, ch.Until.Unix()), record.EndOverdue
-		events = append(events, one)
-	}
-	if l.Listed {
-		one.ID, one.Kind, one.At = ch.ID+":listed", record.ChangeSettled, ch.At
-		events = append(events, one)
-	}
+	add(l.Asks, fmt.Sprintf(":ends:%d", ch.Until.Unix()), record.MitigationEnding, ch.Until)
+	add(l.Late, fmt.Sprintf(":late:%d", ch.Until.Unix()), record.EndOverdue, ch.Until)
+	add(l.Listed, ":listed", record.ChangeSettled, ch.At)
 	return events
-}
-
-// ofRequest has events name the request that they come of.
-func (c *job) ofRequest(events ...record.Event) []record.Event {
-	for i := range events {
-		events[i].Request = c.RequestID()
-	}
-	return events
-}
-
-// permissionEvent is the event that something was written down about a permission loss.
-func permissionEvent(t record.PermissionLoss, channel string) record.Event {
-	return record.Event{
-		ID: fmt.Sprintf("%s-%d", t.ID(), t.Revision), Account: t.Account, Kind: record.PermissionLost, Channel: channel, At: t.Since,
-		Order: t.Revision, Detail: record.PermissionChanged{Since: t.Since},
-	}
-}
-
-// approvalEvent is the event that something was written down about an approval request.
-func approvalEvent(q record.ApprovalRequest, channel string) record.Event {
-	return record.Event{
-		ID: fmt.Sprintf("%s-%d", q.ID, q.Revision), Account: q.Account, Kind: record.ApprovalAsked, Channel: channel, At: q.At,
-		Order: q.Revision, Detail: record.ApprovalChanged{Request: q.ID},
-	}
 }

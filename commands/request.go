@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/wafbot/wafbot/commands/approval"
@@ -102,7 +103,9 @@ func saveRequest(ctx context.Context, c *job, entry *record.AuditEntry, q *recor
 	defer cancel()
 	q.Revision++
 	q.CheckAt = approval.DueAt(*q)
-	event := c.ofRequest(approvalEvent(*q, c.Account.Channel))[0]
+	event := c.event(fmt.Sprintf("%s-%d", q.ID, q.Revision), record.ApprovalAsked, q.At,
+		record.ApprovalChanged{Request: q.ID})
+	event.Order = q.Revision
 	n, err := c.draft.Save(ctx, record.Saves{Request: q, Events: []record.Event{event}, Entry: entry})
 	if err != nil {
 		q.Revision--
@@ -180,7 +183,7 @@ func planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *j
 		return nil, approval.CloseUnlessTransient(refusal.FromService(err))
 	}
 	plans, err = asked.planOn(ctx)
-	noteUnplanned(ctx, asked, err)
+
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))
 	}

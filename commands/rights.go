@@ -147,7 +147,7 @@ func requireRights(c *job) error {
 const maxName = 100
 
 // rights looks up what an actor may do on accounts, by their names. Slack is asked once for all of them.
-func (l *loader) rights(ctx context.Context, who record.Actor, on []*config.Account) map[string]call.Rights {
+func (x *executor) rights(ctx context.Context, who record.Actor, on []*config.Account) map[string]call.Rights {
 	var name, workspace string
 	var full bool
 	var err error
@@ -155,7 +155,7 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*config.Acco
 	switch who.Via {
 	case record.ViaClock, record.ViaPager, record.ViaCLI:
 	default:
-		name, workspace, full, err = l.Members.Member(ctx, who.Team, who.ID)
+		name, workspace, full, err = x.Members.Member(ctx, who.Team, who.ID)
 		switch {
 		case full || err != nil: // the Slack client logs it once a minute
 		case workspace == "":
@@ -183,7 +183,7 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*config.Acco
 		all[a.Name] = s
 	}
 	if full {
-		l.addGroupRoles(ctx, who.ID, on, all)
+		x.addGroupRoles(ctx, who.ID, on, all)
 	}
 	for name, s := range all {
 		if s.Unsure {
@@ -195,7 +195,7 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*config.Acco
 }
 
 // addGroupRoles raises roles by user groups. They are looked up only where one of them gives more.
-func (l *loader) addGroupRoles(ctx context.Context, user string, on []*config.Account, all map[string]call.Rights) {
+func (x *executor) addGroupRoles(ctx context.Context, user string, on []*config.Account, all map[string]call.Rights) {
 	var ask []string
 	could := map[string]record.Role{}
 	for _, a := range on {
@@ -208,7 +208,7 @@ func (l *loader) addGroupRoles(ctx context.Context, user string, on []*config.Ac
 		return
 	}
 	slices.Sort(ask)
-	in, err := l.Members.Groups(ctx, user, slices.Compact(ask)) // the Slack client logs its error once
+	in, err := x.Members.Groups(ctx, user, slices.Compact(ask)) // the Slack client logs its error once
 	for _, a := range on {
 		s := all[a.Name]
 		switch role, group := policy.Named(a.Policy, in...); {

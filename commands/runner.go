@@ -23,28 +23,28 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, 
 	}
 	c, err := r.lookUp(inv)
 	if err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	if err := authorise(ctx, c); err != nil {
-		return call.Result{}, refuse(ctx, c, err)
+		return res, refuse(ctx, c, err)
 	}
 	if err := findAttack(ctx, c); err != nil {
-		return call.Result{}, err // nothing was asked for yet that could be recorded
+		return res, err // nothing was asked for yet that could be recorded
 	}
 	if err := requireRights(c); err != nil { // the attack may be of another account
-		return call.Result{}, refuse(ctx, c, err)
+		return res, refuse(ctx, c, err)
 	}
 	if err := checkArguments(c); err != nil {
-		return call.Result{}, err
+		return res, err
 	}
 	if !c.changes {
 		return answer(ctx, c)
 	}
 	if c.Ask && c.Cmd.Write != nil {
-		return call.Result{}, nil // what speaks against it is said when it is done
+		return res, nil // what speaks against it is said when it is done
 	}
 	if err := guard(c); err != nil {
-		return call.Result{}, c.recordRefusal(ctx, err)
+		return res, c.recordRefusal(ctx, err)
 	}
 	res, err = carryOut(ctx, c)
 	return res, c.recordRefusal(ctx, err)
@@ -105,8 +105,11 @@ func (x *executor) accountOf(inv call.Invocation) *config.Account {
 // findAttack finds the attack that a line is about. That the one in whose thread it was asked is gone matters only
 // where an attack is required.
 func findAttack(ctx context.Context, c *job) error {
-	var typed string
-	if typed, c.Implied = c.attackTyped(); typed == "" {
+	typed := call.AttackNamed(c.Cmd, c.Line)
+	if c.Implied = typed == "" && c.Cmd.ImpliesAttack(); c.Implied {
+		typed = c.Invocation.Attack
+	}
+	if typed == "" {
 		return nil
 	}
 	arg, _ := c.Cmd.AttackArg()

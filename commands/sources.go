@@ -11,32 +11,24 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Service is an account at the service; *apiclient.Client is both.
-type Service struct {
-	Lister
-	Writer
-}
-
-// Lister lists what the service has. An interface because tests have it list what the emulated service never does.
-type Lister interface {
+// Service is an account at the service; *apiclient.Client is one. An interface because tests have it list and answer
+// what the emulated service never does.
+type Service interface {
 	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
 	IPRules(ctx context.Context, list string) iter.Seq2[apiclient.IPRule, error]
 	Rules(ctx context.Context, condition int64) iter.Seq2[apiclient.Rule, error]
 	ConditionSets(ctx context.Context) iter.Seq2[apiclient.ConditionSet, error]
 	Vulnerabilities(ctx context.Context, active bool) iter.Seq2[apiclient.Vulnerability, error]
-}
-
-// Writer changes an account, and reads its figures. An interface because tests have it
-// answer what the emulated service never does.
-type Writer interface {
 	AttackDays(ctx context.Context, hours int) (apiclient.AttackDays, error)
+
 	AddIPRule(ctx context.Context, r apiclient.IPRule, force bool) (apiclient.IPRule, error)
 	DeleteIPRules(ctx context.Context, ids ...int64) error
 	CreateRule(ctx context.Context, r apiclient.Rule) (apiclient.Rule, error)
 	DeleteRule(ctx context.Context, id int64) error
 }
 
-// Clocks say what time it is, however wrong the machine's own clock is; *clock.Clocks are some.
+// Clocks say what time it is, however wrong the machine's own clock is; *clock.Clocks are some. An interface because
+// tests set the clocks of the service and of the replicas, and have one of them unknown.
 type Clocks interface {
 	// Now is the time by the clock that all replicas share: by it requests age.
 	Now() time.Time
@@ -89,7 +81,8 @@ func (cfg *Config) onService(account string, at time.Time) time.Time {
 	return cfg.now(account).Add(-cfg.Clocks.Now().Sub(at))
 }
 
-// Members knows the people of the Slack workspace.
+// Members knows the people of the Slack workspace. An interface because tests have people be strangers, guests and
+// unknown, which otherwise takes a workspace each.
 type Members interface {
 	// Member returns the user's name, the id of the workspace as whose user he is known, "" if he is of another one, and
 	// whether he is a full member there (no guest, no stranger, no bot, not deactivated). After an error they are what was

@@ -149,7 +149,7 @@ func (c *job) saveOutcome(ctx context.Context, ch record.Change) error {
 	if ch.State == record.StateDone {
 		all = append(all, change.Affected(c.Call, ch)...)
 	}
-	events := c.ofRequest(changeEvents(ch, c.Account.Channel)...)
+	events := c.changeEvents(ch)
 	n, err := c.save(ctx, &entry, events, all...)
 	switch {
 	case err == nil:
@@ -243,7 +243,7 @@ func (c *job) markSent(ctx context.Context, steps []record.Step) error {
 	for i := range steps {
 		s := &steps[i]
 		if s.Kind == record.CreateRule {
-			if c.now(c.Account.Name).Sub(c.Facts.Rules.At) > knownFor {
+			if c.serviceNow().Sub(c.Facts.Rules.At) > knownFor {
 				c.Facts.Rules = call.Listing[apiclient.Rule]{}
 			}
 			c.need(ctx, c.Call, call.Needs{Rules: call.AllRules})
@@ -253,7 +253,7 @@ func (c *job) markSent(ctx context.Context, steps []record.Step) error {
 			}
 			s.Equal = efficacy.EqualRules(before, *s.Rule)
 		}
-		s.Sent, s.SentAt = true, c.now(c.Account.Name)
+		s.Sent, s.SentAt = true, c.serviceNow()
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func markUnsent(steps []record.Step) {
 func (c *job) done(err error, steps []record.Step) error {
 	for i := range steps {
 		if err == nil {
-			steps[i].Done, steps[i].SentAt = true, c.now(c.Account.Name)
+			steps[i].Done, steps[i].SentAt = true, c.serviceNow()
 		}
 	}
 	return err

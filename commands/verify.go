@@ -39,14 +39,14 @@ type doubt struct {
 // verifyOrResend finds out what became of a step of unknown outcome: it looks until the step shows, and sends it again
 // where that does no more than the first time. It fails with change.ErrOutcomeUnknown where that does not tell either.
 func (c *job) verifyOrResend(ctx context.Context, ch *record.Change, step *record.Step) error {
-	began, d := c.now(ch.Account), &doubt{job: c, change: ch, step: step}
+	began, d := c.serviceNow(), &doubt{job: c, change: ch, step: step}
 	step.SentAt = cmp.Or(step.SentAt, began)
 	for try := 0; ; try++ {
 		known, err := d.settle(ctx)
 		switch {
 		case known:
 			return err
-		case c.now(ch.Account).Sub(began) > verifyFor:
+		case c.serviceNow().Sub(began) > verifyFor:
 			return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 		}
 		if ended := c.Sleep(ctx, delay.Backoff(try, firstPause, longestWait)); ended != nil {
@@ -61,7 +61,7 @@ var errNotListed = errors.New("it is not listed yet")
 // settle verifies the step once, and sends it again if it may. known: nothing more is to be learnt.
 func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	found, before, err := d.verify(ctx)
-	age := d.now(d.change.Account).Sub(d.step.SentAt)
+	age := d.serviceNow().Sub(d.step.SentAt)
 	gone := age >= efficacy.ListedWithin && apiclient.KindOf(d.refused) != apiclient.Exists
 	stopped := d.stopped(*d.change)
 	switch {
@@ -159,7 +159,7 @@ func (d *doubt) rules(ctx context.Context) ([]apiclient.Rule, error) {
 // createAgain creates a rule once more that did not show, and deletes one of two if it was made twice: the first may
 // have been on its way all the time. One that shows later still is deleted when the change is undone.
 func (d *doubt) createAgain(ctx context.Context) error {
-	d.step.Again, d.step.SentAt = true, d.now(d.change.Account)
+	d.step.Again, d.step.SentAt = true, d.serviceNow()
 	if _, err := d.save(ctx, nil, nil, *d.change); err != nil {
 		return err
 	}

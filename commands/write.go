@@ -3,7 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
-	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/approval"
@@ -29,6 +29,9 @@ type job struct {
 
 // named is the account as the line names it; "": it doesn't.
 func (c *job) named() string { return c.Invocation.Line.Keys["account"] }
+
+// serviceNow is the time by the clock of the account's service.
+func (c *job) serviceNow() time.Time { return c.now(c.Account.Name) }
 
 // passTurn lets the same person's next line be planned: what this one changes is stored as begun.
 func (c *job) passTurn() {
@@ -104,12 +107,9 @@ func protects(c *job, s record.Saves) (targets []record.Target) {
 	if s.Protected == nil {
 		return nil
 	}
-	known := map[netip.Prefix]bool{}
-	for _, p := range c.Context.Protected {
-		known[p.Range] = true
-	}
 	for _, p := range *s.Protected {
-		if !known[p.Range] {
+		same := func(known record.Protected) bool { return known.Range == p.Range }
+		if !slices.ContainsFunc(c.Context.Protected, same) {
 			targets = append(targets, record.RangeTarget(p.Range))
 		}
 	}
@@ -128,7 +128,9 @@ func notInHand(c *job, targets []record.Target) error {
 
 // saveWrites stores what a command writes.
 func saveWrites(ctx context.Context, c *job, s record.Saves) error {
-	s.Events = c.ofRequest(s.Events...)
+	for i := range s.Events {
+		s.Events[i].Request = c.RequestID()
+	}
 	if _, err := c.draft.Save(ctx, s); err != nil {
 		return err
 	}

@@ -88,8 +88,7 @@ func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 				"attacks come from there", t.String())
 		}
 		if c.Policy.Wide(t) {
-			p.Warnings = append(p.Warnings, refusal.Warn("`%v` is wide: nothing in it can be denied any more, whatever attacks come from there",
-				t.String()))
+			p.Warnings.Addf("`%v` is wide: nothing in it can be denied any more, whatever attacks come from there", t.String())
 		}
 	}
 	return RequireConfirmation(c, []call.Plan{p})

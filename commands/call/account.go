@@ -18,17 +18,16 @@ func App(a *config.Account, typed string) (int, error) {
 	if strings.EqualFold(typed, "app:default") {
 		return apiclient.DefaultApp, nil
 	}
+	var names []string
 	for _, id := range slices.Sorted(maps.Keys(a.Applications)) {
-		if strings.EqualFold(a.Applications[id].Name, typed) {
+		name := a.Applications[id].Name
+		if strings.EqualFold(name, typed) {
 			return id, nil
 		}
+		names = append(names, fmt.Sprintf("%s (%d)", name, id))
 	}
 	id, err := strconv.Atoi(typed)
 	if err != nil || id == 0 || id < apiclient.DefaultApp {
-		var names []string
-		for _, id := range slices.Sorted(maps.Keys(a.Applications)) {
-			names = append(names, fmt.Sprintf("%s (%d)", a.Applications[id].Name, id))
-		}
 		return 0, refusal.Invalid("application", typed, "app:default", "Its number, or one of: ", strings.Join(append(names, "app:default"), ", "))
 	}
 	return id, nil

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -33,7 +34,7 @@ type Arg struct {
 	Label   string                 // of its field; "": its name
 	Kind    FieldKind              // of its field; "": FieldText, or a choice where there are options
 	Options func(c *Call) []Option // what its field offers; nil, or none: any text
-	Needs   Needs                  // of Options
+	Needs   func(n *Needs)         // adds those of Options; nil: there are none
 	Default func(c *Call) string   // what holds when it is left out; nil: nothing does
 }
 
@@ -86,33 +87,29 @@ func ModeApp(word string) (int, error) {
 	if word == AccountMode {
 		return apiclient.AllApps, nil
 	}
-	app, err := strconv.Atoi(word)
-	if err != nil {
-		return 0, fmt.Errorf("read application %q: %w", word, err)
-	}
-	return app, nil
+	return strconv.Atoi(word)
 }
 
 // ReadApps takes several applications, with commas between them.
 func ReadApps(value string, a *config.Account) (string, error) {
 	var ids []string
+	var err error
 	for name := range strings.SplitSeq(value, ",") {
-		id, err := ReadApp(strings.TrimSpace(name), a)
-		if err != nil {
-			return "", err
-		}
-		ids = append(ids, id)
+		id, failed := ReadApp(strings.TrimSpace(name), a)
+		ids, err = append(ids, id), cmp.Or(err, failed)
 	}
 	slices.Sort(ids)
-	return strings.Join(slices.Compact(ids), ","), nil
+	return strings.Join(slices.Compact(ids), ","), err
 }
 
 // OneOf makes a reader that takes the given words for what it is, in any case and with either dash.
 func OneOf(what string, words ...string) func(string, *config.Account) (string, error) {
 	return func(value string, _ *config.Account) (string, error) {
 		typed := strings.ReplaceAll(value, "-", "_")
-		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, typed) }); i >= 0 {
-			return words[i], nil
+		for _, w := range words {
+			if strings.EqualFold(w, typed) {
+				return w, nil
+			}
 		}
 		return "", refusal.Invalid(what, value, words[0], "One of ", strings.Join(words, ", "))
 	}
@@ -139,22 +136,27 @@ func (c *Command) Check(l record.Line, a *config.Account) (out record.Line, err 
 			return out, c.Misuse("Unknown option: %v", refusal.Typed("--"+f))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(l.Keys)) {
-		i := slices.IndexFunc(c.Args, func(arg Arg) bool { return arg.Name == key && !arg.Object })
-		if i < 0 {
-			return out, c.Misuse("Unknown argument: %v%v", refusal.Typed(key+"="), grammar.Hint(key, c.keys()))
+	keyed := map[string]Arg{}
+	for _, arg := range c.Args {
+		if !arg.Object {
+			keyed[arg.Name] = arg
 		}
-		value, err := c.Args[i].Parse(l.Keys[key], a)
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.Keys)) {
+		arg, ok := keyed[key]
+		if !ok {
+			return out, c.Misuse("Unknown argument: %v%v", refusal.Typed(key+"="),
+				grammar.Hint(key, append(slices.Sorted(maps.Keys(keyed)), "account")))
+		}
+		value, err := arg.Parse(l.Keys[key], a)
 		if err != nil {
 			return out, refusal.About(refusal.InLine(err, key+"="), key, l.Keys[key])
 		}
 		out = out.With(key, value)
 	}
-	words, err := c.objects(l.Words, a)
-	if err != nil {
+	if out.Words, err = c.objects(l.Words, a); err != nil {
 		return out, err
 	}
-	out.Words = words
 	for _, arg := range c.Args {
 		if arg.Required && !arg.Object && out.Keys[arg.Name] == "" {
 			return out, refusal.About(c.Misuse("Missing: `%v=`, %v", arg.Name, arg.Help), arg.Name, "")
@@ -163,8 +165,7 @@ func (c *Command) Check(l record.Line, a *config.Account) (out record.Line, err 
 	return out, nil
 }
 
-func (c *Command) objects(words []string, a *config.Account) ([]string, error) {
-	var out []string
+func (c *Command) objects(words []string, a *config.Account) (out []string, err error) {
 	for _, arg := range c.Args {
 		if !arg.Object {
 			continue
@@ -219,16 +220,6 @@ func (arg Arg) Parse(value string, a *config.Account) (string, error) {
 	return arg.Read(value, a)
 }
 
-func (c *Command) keys() []string {
-	keys := []string{"account"}
-	for _, arg := range c.Args {
-		if !arg.Object {
-			keys = append(keys, arg.Name)
-		}
-	}
-	return keys
-}
-
 // Misuse is a usage error that ends with an example, or with how the command is written.
 func (c *Command) Misuse(s text.Sentence, values ...any) error {
 	what := text.Newf(s, values...)
@@ -275,11 +266,12 @@ func AttackNamed(cmd *Command, l record.Line) string {
 
 // AttackArg is the argument that names the attack which the command is about; ok reports whether it can be about one.
 func (c *Command) AttackArg() (arg Arg, ok bool) {
-	i := slices.IndexFunc(c.Args, func(arg Arg) bool { return c.Name == "attack" || arg.Name == "attack" && !arg.Object })
-	if i < 0 {
-		return Arg{}, false
+	for _, arg := range c.Args {
+		if c.Name == "attack" || arg.Name == "attack" && !arg.Object {
+			return arg, true
+		}
 	}
-	return c.Args[i], true
+	return arg, false
 }
 
 // ImpliesAttack reports whether the command is about the attack in whose thread its line is, where that names none.

@@ -15,10 +15,7 @@ import (
 
 // TopTarget is the busiest source that the service lists for an attack, as a target.
 func TopTarget(k *record.KnownAttack) (grammar.Target, bool) {
-	top, ok := TopSource(k.Attack)
-	if !ok {
-		return grammar.Target{}, false
-	}
+	top, _ := TopSource(k.Attack)
 	return grammar.RangeOf(grammar.OnlyAddr(top.IP)), top.IP.IsValid()
 }
 

@@ -66,12 +66,12 @@ func LookUp(commands []*Command, name string) (*Command, error) {
 		}
 		known = append(append(known, c.Name), c.Aliases...)
 	}
+	words := text.Newf("Unknown command: %v%v. `help` lists them", refusal.Typed(name), grammar.Hint(name, known))
 	if name == "snooze" || name == "resolve" {
-		return &Command{}, &refusal.Refusal{Kind: refusal.ErrUnknown,
-			Text: text.Newf("Unknown command: `%v`. Nothing was changed. `mute` suppresses notifications for a while, `ack` says that you are on it, `verdict` says what it was", name)}
+		words = text.Newf("Unknown command: `%v`. Nothing was changed. `mute` suppresses notifications for a while, "+
+			"`ack` says that you are on it, `verdict` says what it was", name)
 	}
-	text := text.Newf("Unknown command: %v%v. `help` lists them", refusal.Typed(name), grammar.Hint(name, known))
-	return &Command{}, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text}
+	return &Command{}, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: words}
 }
 
 // Brief is the usage without what is rarely typed, so that the list is readable on a phone.
@@ -90,13 +90,13 @@ type Plan struct {
 	Until    time.Time
 	Nothing  text.Text   // why there is nothing to do
 	Role     record.Role // the least role, where that depends on what stands there
-	Warnings []refusal.Warning
-	Notes    []text.Text // what else the person should know afterwards
-	Undoes   string      // the change that this one undoes
-	Extends  string      // the change whose end this one moves
-	Renews   time.Time   // to when wafbot prolongs it while its source still tries; zero: it doesn't
-	Part     string      // what distinguishes it from the others of its line, where their number isn't the command's own; "": its place
-	Later    bool        // to undo Undoes is planned when its turn comes, because what is done before decides about it
+	Warnings refusal.Warnings
+	Notes    text.Lines // what else the person should know afterwards
+	Undoes   string     // the change that this one undoes
+	Extends  string     // the change whose end this one moves
+	Renews   time.Time  // to when wafbot prolongs it while its source still tries; zero: it doesn't
+	Part     string     // what distinguishes it from its line's others, where their number isn't the command's own; "": its place
+	Later    bool       // to undo Undoes is planned when its turn comes, because what is done before decides about it
 }
 
 // Effect is what makes the plan the same as another.

@@ -3,7 +3,6 @@ package call
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -102,17 +101,6 @@ type Rounds []func(c *Call) Needs
 
 // Of are the needs of every call.
 func (n Needs) Of(*Call) Needs { return n }
-
-// And are the needs with those of the other that they don't have.
-func (n Needs) And(other Needs) Needs {
-	into, from := reflect.ValueOf(&n).Elem(), reflect.ValueOf(other)
-	for i := range into.NumField() {
-		if into.Field(i).IsZero() {
-			into.Field(i).Set(from.Field(i))
-		}
-	}
-	return n
-}
 
 // Always are the needs as the only round.
 func (n Needs) Always() Rounds { return Rounds{n.Of} }

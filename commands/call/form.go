@@ -74,21 +74,20 @@ func (f Field) Share(words []string) (mine, left []string) {
 	return mine, left
 }
 
-// find is the form's field of an argument; nil if it has none.
+// find is the form's field of an argument; one that stands nowhere if it has none.
 func (f *Form) find(arg string) *Field {
-	i := slices.IndexFunc(f.Fields, func(field Field) bool { return field.Arg == arg })
-	if i < 0 {
-		return nil
+	for i := range f.Fields {
+		if f.Fields[i].Arg == arg {
+			return &f.Fields[i]
+		}
 	}
-	return &f.Fields[i]
+	return &Field{}
 }
 
 // Require makes arguments ones that must be filled in.
 func (f *Form) Require(args ...string) {
 	for _, arg := range args {
-		if field := f.find(arg); field != nil {
-			field.Required = true
-		}
+		f.find(arg).Required = true
 	}
 }
 
@@ -99,15 +98,14 @@ func (f *Form) Drop(arg string) {
 
 // Relabel gives an argument's field another label and hint.
 func (f *Form) Relabel(arg, label, hint string) {
-	if field := f.find(arg); field != nil {
-		field.Label, field.Hint = label, hint
-	}
+	field := f.find(arg)
+	field.Label, field.Hint = label, hint
 }
 
 // Fill puts a value into an argument's field that is still empty.
 func (f *Form) Fill(arg, value string) {
 	field := f.find(arg)
-	if field == nil || len(field.Values) > 0 || value == "" {
+	if len(field.Values) > 0 || value == "" {
 		return
 	}
 	if len(field.Options) > 0 && !slices.ContainsFunc(field.Options, func(o Option) bool { return o.Value == value }) {
@@ -118,8 +116,5 @@ func (f *Form) Fill(arg, value string) {
 
 // Value is what an argument's field holds; "" if it holds nothing.
 func (f *Form) Value(arg string) string {
-	if field := f.find(arg); field != nil && len(field.Values) > 0 {
-		return field.Values[0]
-	}
-	return ""
+	return append(f.find(arg).Values, "")[0]
 }

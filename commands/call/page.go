@@ -1,6 +1,7 @@
 package call
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -46,18 +47,15 @@ func NoPage(page, last int) text.Text {
 type Pager struct {
 	*Call
 	page int // counts from 1
-	size int // lines of a part on a page; 0: all
+	size int // lines of a part on a page
 	last int // the last page of the longest part so far
 }
 
 // Pages begins a listing of so many parts. The terminal holds as much as there is, a message of a chat does not.
 func Pages(c *Call, parts int) *Pager {
 	p := &Pager{Call: c, page: PageOf(c.Line), size: ShortList, last: 1}
-	switch {
-	case p.inChat() && c.Line.Has("all"):
-		p.size = LongList
-	case c.Line.Has("all"):
-		p.size = 0
+	if c.Line.Has("all") {
+		p.size = math.MaxInt32
 	}
 	if p.inChat() {
 		p.size = max(1, min(p.size, LongList/max(parts, 1)))
@@ -68,40 +66,35 @@ func Pages(c *Call, parts int) *Pager {
 func (p *Pager) inChat() bool { return p.Actor.Via != record.ViaCLI }
 
 // Part is this page of a part that has n lines.
-func (p *Pager) Part(n int, line func(i int) text.Text) []text.Text {
-	size := p.size
-	if size == 0 {
-		size = max(n, 1)
-	}
-	p.last = max(p.last, (n+size-1)/size)
-	from, to := min((p.page-1)*size, n), min(p.page*size, n)
-	var lines []text.Text
-	for i := from; i < to; i++ {
-		lines = append(lines, text.Row(line(i)))
+func (p *Pager) Part(n int, line func(i int) text.Text) (lines text.Lines) {
+	p.last = max(p.last, (n+p.size-1)/p.size)
+	to := min(p.page*p.size, n)
+	for i := (p.page - 1) * p.size; i < to; i++ {
+		lines.Add(text.Row(line(i)))
 	}
 	switch {
 	case to < n && p.inChat():
-		lines = append(lines, text.Newf("… and %v more", n-to))
+		lines.Addf("… and %v more", n-to)
 	case to < n:
-		lines = append(lines, text.Newf("… and %v more: add `--all`", n-to))
+		lines.Addf("… and %v more: add `--all`", n-to)
 	}
 	return lines
 }
 
 // Table is Part with titles over its columns at the terminal.
-func (p *Pager) Table(titles []string, n int, line func(i int) text.Text) []text.Text {
+func (p *Pager) Table(titles []string, n int, line func(i int) text.Text) text.Lines {
 	lines := p.Part(n, line)
 	if len(titles) == 0 || n == 0 || p.inChat() {
 		return lines
 	}
-	var head text.Text
+	head := text.Row(nil)
 	for i, title := range titles {
 		if i > 0 {
-			head = append(head, text.Newf("| |")...)
+			head.Addf("| |")
 		}
-		head = append(head, text.Lead(title)...)
+		head.Add(text.Bold(title))
 	}
-	return append([]text.Text{text.Row(head)}, lines...)
+	return append(text.Lines{head}, lines...)
 }
 
 // Finish ends the listing with the line that shows its next page.

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 
@@ -9,13 +10,8 @@ import (
 
 // RequestID is what a request is called in the log, in its audit entry, and in a fault's reference. A delivery that comes again has the same.
 func (inv Invocation) RequestID() string {
-	if inv.Within != "" {
-		return inv.Within
-	}
-	if inv.ID == "" { // it changes nothing, and came once
-		return "e" + record.ShortHash(fmt.Sprint(inv.At.UnixNano()))
-	}
-	return "e" + record.ShortHash(inv.ID)
+	of := cmp.Or(inv.ID, fmt.Sprint(inv.At.UnixNano())) // without an id it changes nothing, and came once
+	return cmp.Or(inv.Within, "e"+record.ShortHash(of))
 }
 
 // NewRequestID is the id of what wafbot does by itself.

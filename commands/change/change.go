@@ -5,7 +5,6 @@ package change
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -33,11 +32,8 @@ func NotDone(ch record.Change, fault error) error {
 	if errors.Is(fault, refusal.ErrRecorded) {
 		return fault
 	}
-	cause := fmt.Errorf("%w: %w", refusal.ErrRecorded, refusal.ErrReported)
-	if fault != nil {
-		cause = fmt.Errorf("%w: %w", cause, fault)
-	}
-	return &refusal.Refusal{Kind: refusal.ErrService, Cause: cause, Text: Failure(ch), Titled: true}
+	return &refusal.Refusal{Kind: refusal.ErrService, Text: Failure(ch), Titled: true,
+		Cause: errors.Join(refusal.ErrRecorded, refusal.ErrReported, fault)}
 }
 
 // Failure says that the change failed, was done in part only, or that its outcome is unknown, and why; nothing of one
@@ -123,9 +119,17 @@ func HasEffect(c *call.Call, ch record.Change, p call.Plan) bool {
 // onlyProlongs reports whether all that the plan does is to put entries of the change in their own place, with a later
 // end.
 func onlyProlongs(p call.Plan, ch record.Change) bool {
-	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s record.Step) bool {
-		return s.Kind != record.AddEntry || len(s.Before) == 0 || slices.ContainsFunc(s.Before, func(e apiclient.IPRule) bool { return !efficacy.NamedBy(e, ch) })
-	})
+	for _, s := range p.Steps {
+		for _, e := range s.Before {
+			if !efficacy.NamedBy(e, ch) {
+				return false
+			}
+		}
+		if s.Kind != record.AddEntry || len(s.Before) == 0 {
+			return false
+		}
+	}
+	return len(p.Steps) > 0
 }
 
 // DoneAlready says by whom the change was made, and how it lasts longer where that is what asking again would bring.
@@ -138,13 +142,14 @@ func DoneAlready(c record.Change, p call.Plan) text.Text {
 }
 
 // DryRun says what would be sent.
-func DryRun(ch record.Change, p call.Plan) []text.Text {
-	lines := []text.Text{text.Newf("*Dry run*: %v. Nothing was sent; it would work %v", p.Does, p.When)}
+func DryRun(ch record.Change, p call.Plan) (lines text.Lines) {
 	if len(ch.Steps) == 0 {
-		lines = []text.Text{text.Newf("*Dry run*: %v. Nothing was changed", p.Does)}
+		lines.Addf("*Dry run*: %v. Nothing was changed", p.Does)
+	} else {
+		lines.Addf("*Dry run*: %v. Nothing was sent; it would work %v", p.Does, p.When)
 	}
 	for _, s := range ch.Steps {
-		lines = append(lines, text.Newf("• `%v`", words.Step(s)))
+		lines.Addf("• `%v`", words.Step(s))
 	}
 	return append(lines, p.Notes...)
 }

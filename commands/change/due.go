@@ -58,10 +58,8 @@ func Scheduled(all ...record.Change) []record.Change {
 
 // deletedAt is when the change took the last of its entries off a list; zero: it took none.
 func deletedAt(c record.Change) (last time.Time) {
-	for _, s := range c.Steps {
-		if s.Kind == record.DeleteEntry && s.Done && s.SentAt.After(last) {
-			last = s.SentAt
-		}
+	for _, s := range c.Did(record.DeleteEntry) {
+		last = record.Later(last, s.SentAt)
 	}
 	return last
 }
@@ -75,22 +73,18 @@ func VerifiesDeletion(c record.Change, now time.Time) bool {
 
 // VerifyDeletion says whether the entries that the change deleted are gone.
 func VerifyDeletion(c record.Change, entries []apiclient.IPRule) record.DueDecision {
-	left := slices.ContainsFunc(c.Steps, func(s record.Step) bool {
-		return s.Kind == record.DeleteEntry && s.Done && slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, *s.Entry) })
-	})
-	if left {
-		c.Fault = "the service accepted it and still lists the entry: look with lists"
+	l := record.DueDecision{Change: c}
+	for _, s := range c.Did(record.DeleteEntry) {
+		if slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, *s.Entry) }) {
+			l.Listed, l.Change.Fault = true, "the service accepted it and still lists the entry: look with lists"
+		}
 	}
-	return record.DueDecision{Change: c, Listed: left}
+	return l
 }
 
 // CheckAgainAt is when to check a change again that has not ended.
 func CheckAgainAt(c record.Change, now time.Time) time.Time {
-	next := now.Add(max(leadOf(c)/checks, time.Second))
-	if next.After(c.Until) {
-		return c.Until
-	}
-	return next
+	return record.Earlier(now.Add(max(leadOf(c)/checks, time.Second)), c.Until)
 }
 
 // DueLine says what the end of a change would bring, and whether it is late.
@@ -99,8 +93,8 @@ func DueLine(a *config.Account, ch record.Change, now time.Time) text.Text {
 	if i := slices.IndexFunc(ch.Steps, setsMode); i >= 0 {
 		app, _ := words.ModeOf(*ch.Steps[i].Rule)
 		to := "the mode that it inherits"
-		if old := slices.IndexFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule && s.Done }); old >= 0 {
-			to = text.Field(ch.Steps[old].Rule.Mode)
+		if old := ch.Did(record.DeleteRule); len(old) > 0 {
+			to = text.Field(old[0].Rule.Mode)
 		}
 		what = text.Lead(words.ModeApp(a, app) + " should return to " + to)
 	}
@@ -162,13 +156,11 @@ func FailureReason(err error) string {
 }
 
 // OverdueLines say that a change still holds whose end is past, and what to do by hand.
-func OverdueLines(a *config.Account, ch record.Change, now time.Time) []text.Text {
-	lines := []text.Text{
-		text.Newf("*OVERDUE on %v: *%v", a.Name, DueLine(a, ch, now)),
-		text.Newf("Why: %v. wafbot tries again each minute, and says when it is done", ch.Late.Why),
-	}
+func OverdueLines(a *config.Account, ch record.Change, now time.Time) (lines text.Lines) {
+	lines.Addf("*OVERDUE on %v: *%v", a.Name, DueLine(a, ch, now))
+	lines.Addf("Why: %v. wafbot tries again each minute, and says when it is done", ch.Late.Why)
 	for _, s := range inverse(ch) {
-		lines = append(lines, text.New("• by hand, in the service's console: ", words.ByHand(a, s)))
+		lines.Addf("• by hand, in the service's console: %v", words.ByHand(a, s))
 	}
 	return lines
 }
@@ -180,20 +172,22 @@ func EndedLateLine(ch record.Change) text.Text {
 
 // EndingLines ask about a change that ends while its attack is ongoing, and say why wafbot doesn't prolong it by
 // itself. If people can't be asked before it has ended, they say that it has.
-func EndingLines(ch record.Change, now time.Time) []text.Text {
+func EndingLines(ch record.Change, now time.Time) (lines text.Lines) {
 	if !now.Before(ch.Until) {
-		return []text.Text{text.Newf("*%v* ended at %v while the attack went on",
-			ch.Does, ch.Until), text.New("The question could not be posted before: nothing of it holds any more")}
+		lines.Addf("*%v* ended at %v while the attack went on", ch.Does, ch.Until)
+		lines.Addf("The question could not be posted before: nothing of it holds any more")
+		return lines
 	}
-	why := text.New("Then it is over, unless it is extended")
+	lines.Addf("*%v* ends at %v and the attack goes on", ch.Does, ch.Until)
 	switch {
 	case ch.Renew.IsZero():
+		lines.Addf("Then it is over, unless it is extended")
 	case RenewalLength(ch) == 0:
-		why = text.Newf("It was made at %v and lasts as long as wafbot may extend it by itself", ch.At)
+		lines.Addf("It was made at %v and lasts as long as wafbot may extend it by itself", ch.At)
 	default:
-		why = text.New("wafbot extends it by itself if it keeps trying, which it didn't lately")
+		lines.Addf("wafbot extends it by itself if it keeps trying, which it didn't lately")
 	}
-	return []text.Text{text.Newf("*%v* ends at %v and the attack goes on", ch.Does, ch.Until), why}
+	return lines
 }
 
 // RenewalLength is by how much wafbot prolongs the change while its source still tries: by its own length, as far as it
@@ -208,5 +202,6 @@ func RenewalLength(c record.Change) time.Duration {
 
 // RenewLine is the line that prolongs the change, as a person could type it.
 func RenewLine(c record.Change) record.Line {
-	return record.Line{Name: "extend", Words: []string{c.ID}}.With("for", grammar.DurationText(RenewalLength(c))).With("reason", "it is still trying").With("account", c.Account)
+	return record.LineOf(c.Account, "extend", c.ID).With("for", grammar.DurationText(RenewalLength(c))).
+		With("reason", "it is still trying")
 }

@@ -48,17 +48,13 @@ func (l Listing) Plan(c *call.Call) ([]call.Plan, error) {
 }
 
 // Targets are the sources that the line names, or the attack's top source.
-func Targets(c *call.Call) ([]grammar.Target, error) {
-	var targets []grammar.Target
+func Targets(c *call.Call) (targets []grammar.Target, err error) {
 	for _, w := range c.Line.Words {
-		t, err := grammar.ParseTarget(w)
-		if err != nil {
-			return nil, err
-		}
-		targets = append(targets, t)
+		t, failed := grammar.ParseTarget(w)
+		targets, err = append(targets, t), cmp.Or(err, failed)
 	}
 	if len(targets) > 0 {
-		return targets, nil
+		return targets, err
 	}
 	if c.Attack == nil {
 		return nil, c.Cmd.Misuse("Missing: a source, or an attack whose top source it is")
@@ -130,7 +126,7 @@ func warnShort(c *call.Call, p *call.Plan, length time.Duration) {
 	switch {
 	case words == "":
 	case c.Invocation.Line.Keys["for"] == "": // not the call's line: a plan that is made again may have completed it
-		p.Notes = append(p.Notes, text.New(words))
+		p.Notes.Add(words)
 	default:
 		p.Warnings = append(p.Warnings, refusal.Warning{
 			Text: text.Newf("%v. `for=%v` is the shortest that is certain",
@@ -148,8 +144,8 @@ func WarnCannotBlock(c *call.Call, p *call.Plan, apps []int) {
 		apps = []int{int(c.Attack.App.N)}
 	}
 	if !slices.ContainsFunc(apps, func(id int) bool { return !c.Account.Applications[id].CannotBlock() }) {
-		p.Warnings = append(p.Warnings, refusal.Warn("it stops nothing %v: what can't block (`can_block: false` in the configuration) only watches",
-			call.AppsText(c.Account, apps)))
+		p.Warnings.Addf("it stops nothing %v: what can't block (`can_block: false` in the configuration) only watches",
+			call.AppsText(c.Account, apps))
 	}
 }
 
@@ -172,10 +168,9 @@ func (l Listing) guard(c *call.Call, targets []grammar.Target, length time.Durat
 }
 
 // wordsOf are targets as a line names them.
-func wordsOf(targets []grammar.Target) []string {
-	words := make([]string, len(targets))
-	for i, t := range targets {
-		words[i] = t.String()
+func wordsOf(targets []grammar.Target) (words []string) {
+	for _, t := range targets {
+		words = append(words, t.String())
 	}
 	slices.Sort(words)
 	return words
@@ -235,8 +230,7 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 		if efficacy.SameEntry(e, want) || inOwnBatch(e, want) {
 			e.Values, s.Force = want.Values, true
 			s.Before = append(s.Before, e)
-			p.Notes = append(p.Notes, text.Newf("Was %v%v%v; an undo brings that back",
-				l.done, words.Until(e.Expires), words.Author(e)))
+			p.Notes.Addf("Was %v%v%v; an undo brings that back", l.done, words.Until(e.Expires), words.Author(e))
 		}
 	}
 	p.Steps = append(p.Steps, s)
@@ -257,9 +251,8 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 				strings.ToLower(l.verb), words.Sources(e), e.List)
 		}
 		if efficacy.Overlaps(e, want) && call.Overlap(e.Apps, want.Apps) {
-			p.Warnings = append(p.Warnings, refusal.Warn("%v is on the %v %v%v%v, which wins: there it has no effect",
-				words.Sources(e), words.ListName(e.List), call.AppsText(c.Account, e.Apps), words.Until(e.Expires),
-				words.Author(e)))
+			p.Warnings.Addf("%v is on the %v %v%v%v, which wins: there it has no effect", words.Sources(e),
+				words.ListName(e.List), call.AppsText(c.Account, e.Apps), words.Until(e.Expires), words.Author(e))
 		}
 	}
 	return nil
@@ -272,13 +265,13 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 	for _, t := range targets {
 		for _, s := range c.PolicyNow().Named() {
 			if what := policy.HitBy(s, t); what != nil && !slices.Contains(second, config.ApproveSource) {
-				p.Warnings = append(p.Warnings, refusal.Warning{Text: what})
+				p.Warnings.Addf("%v", what)
 			}
 		}
 		unseen := text.Newf("%v: it can't know whom else `%v` hits", policy.NeverVisitors, t.String())
 		switch broad := t.Kind != apiclient.KindRange || c.Policy.Wide(t); {
 		case broad && !slices.Contains(second, config.ApproveBroad):
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: unseen})
+			p.Warnings.Addf("%v", unseen)
 		case !broad && !t.Prefix.IsSingleIP():
 			p.Notes = append(p.Notes, unseen)
 		}
@@ -289,23 +282,23 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 }
 
 // FormWarnings are what the form of the call's command should say of its attack before anything is chosen.
-func FormWarnings(c *call.Call) (all []text.Text) {
+func FormWarnings(c *call.Call) (all text.Lines) {
 	if top, ok := call.TopTarget(c.Attack); ok && slices.Contains(c.Cmd.Flags, call.FlagShared) {
 		if at, seen, shared := words.BusiestShared(c.Context, top); shared {
-			all = append(all, words.Shared(at, seen))
+			all.Add(words.Shared(at, seen))
 		}
 	}
 	if !c.Context.RulesLockedAt.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {
-		all = append(all, words.RulesLocked(c.Context.RulesLockedAt))
+		all.Add(words.RulesLocked(c.Context.RulesLockedAt))
 	}
 	return all
 }
 
 // LockedWarnings warns a person who clicked on a button, whose dialog doesn't say so yet, that the service may refuse
 // to change rules. A typed line isn't asked about: nothing worse can come of it than that answer.
-func LockedWarnings(c *call.Call) []refusal.Warning {
+func LockedWarnings(c *call.Call) refusal.Warnings {
 	if c.Context.RulesLockedAt.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {
 		return nil
 	}
-	return []refusal.Warning{{Text: words.RulesLocked(c.Context.RulesLockedAt)}}
+	return refusal.Warnings{{Text: words.RulesLocked(c.Context.RulesLockedAt)}}
 }

@@ -30,12 +30,11 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 		return nil, refusal.Nothing("%v has no end", ch.Does)
 	}
 	length, err := grammar.ParseDuration(c.Line.Keys["for"])
-	if err != nil {
-		return nil, err
-	}
 	until := End(ch.Until, length)
-	// Shortly before its end it may be prolonged as it could be made again at its end.
-	if err := c.Policy.GuardEnd(until, c.Now.Add(leadOf(ch))); err != nil {
+	if err == nil { // shortly before its end it may be prolonged as it could be made again at its end
+		err = c.Policy.GuardEnd(until, c.Now.Add(leadOf(ch)))
+	}
+	if err != nil {
 		return nil, err
 	}
 	again, err := planLonger(c, ch, until)
@@ -47,25 +46,28 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 		by = "forever"
 	}
 	p := call.Plan{
-		Line: record.Line{Name: "extend", Words: []string{ch.ID}}.With("for", grammar.DurationText(length)).With("reason", c.Line.Keys["reason"]),
-		Does: "Extend " + by + ": " + ch.Does, Until: until, Role: max(ch.Role, again.Role), Warnings: again.Warnings, Extends: ch.ID,
+		Line: record.LineOf("", "extend", ch.ID).With("for", grammar.DurationText(length)).
+			With("reason", c.Line.Keys["reason"]),
+		Does: "Extend " + by + ": " + ch.Does, Until: until, Role: max(ch.Role, again.Role),
+		Warnings: again.Warnings, Extends: ch.ID,
 	}
 	takeAttack(c, ch)
 	if ch.MustBeEnded() {
-		return []call.Plan{p}, rulesStand(c, ch)
+		err = rulesStand(c, ch)
+	} else {
+		p.When = words.EntryWorks
+		err = extendEntries(c, &p, ch)
 	}
-	p.When = words.EntryWorks
-	err = extendEntries(c, &p, ch)
 	return []call.Plan{p}, err
 }
 
 // ExtendNeeds are the facts that extending the change needs: where it stands now.
 func ExtendNeeds(c *call.Call) call.Needs {
 	ch, err := standing(c, c.Line.Words[0])
-	if err != nil {
+	switch {
+	case err != nil:
 		return call.Needs{}
-	}
-	if ch.MustBeEnded() {
+	case ch.MustBeEnded():
 		return call.Needs{Rules: call.AllRules}
 	}
 	return call.Needs{Entries: call.AllLists}
@@ -99,8 +101,8 @@ func rulesStand(c *call.Call, ch record.Change) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range ch.Steps {
-		if s.Kind == record.CreateRule && s.Done && !ruleStands(c, rules, s) {
+	for _, s := range ch.Did(record.CreateRule) {
+		if !ruleStands(c, rules, s) {
 			return refusal.Guarded("rule `%v` was deleted or changed: there is nothing to extend",
 				efficacy.CurrentRule(c.Changes, s.ID))
 		}
@@ -115,13 +117,10 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range ch.Steps {
-		if s.Kind != record.AddEntry || !s.Done {
-			continue
-		}
+	for _, s := range ch.Did(record.AddEntry) {
 		left, changed := entriesLeft(c, entries, ch, s)
 		if changed != nil {
-			p.Notes = append(p.Notes, changed)
+			p.Notes.Add(changed)
 		}
 		for _, e := range left {
 			longer := e

@@ -224,8 +224,14 @@ func validate(c record.Change) error {
 		return errors.New("what it is about has no id")
 	}
 	for _, s := range c.Steps {
-		entry, rule := s.Kind == record.AddEntry || s.Kind == record.DeleteEntry, s.Kind == record.CreateRule || s.Kind == record.DeleteRule
-		if entry && s.Entry == nil || rule && s.Rule == nil || !entry && !rule {
+		whole := false
+		switch s.Kind {
+		case record.AddEntry, record.DeleteEntry:
+			whole = s.Entry != nil
+		case record.CreateRule, record.DeleteRule:
+			whole = s.Rule != nil
+		}
+		if !whole {
 			return fmt.Errorf("its step %q is none", text.Field(string(s.Kind)))
 		}
 	}

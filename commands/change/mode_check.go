@@ -86,7 +86,8 @@ func isDouble(c record.Change, made record.Step, r apiclient.Rule) bool {
 // deletedSince reports whether wafbot deleted a rule once more since the change: then it doesn't go.
 func deletedSince(c record.Change, all []record.Change, id int64) bool {
 	return slices.ContainsFunc(all, func(later record.Change) bool {
-		return later.ID != c.ID && later.At.After(c.At) && slices.ContainsFunc(later.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule && s.Done && s.Rule.ID == id })
+		return later.ID != c.ID && later.At.After(c.At) &&
+			slices.ContainsFunc(later.Did(record.DeleteRule), func(s record.Step) bool { return s.Rule.ID == id })
 	})
 }
 

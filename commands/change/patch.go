@@ -22,7 +22,7 @@ type Patch struct {
 	Kind  string // attack type
 
 	blocksPath bool // it was asked for by block-path
-	warnings   []refusal.Warning
+	warnings   refusal.Warnings
 }
 
 // hostHeader is the part that every request has: a patch of any attack in it closes its whole place.
@@ -192,8 +192,8 @@ func (s Patch) Plan(c *call.Call, lasts string) (p call.Plan, err error) {
 			has = " that has " + words.PartName(s.Point)
 		}
 		p.Does += ": every request" + has + " is blocked"
-		p.Warnings = []refusal.Warning{{Text: text.Newf("no request%v gets through to `%v` any more, whatever it holds: those of your users neither. It works in every mode but off; only allowlisted sources pass",
-			has, s.place())}}
+		p.Warnings.Addf("no request%v gets through to `%v` any more, whatever it holds: those of your users neither. It "+
+			"works in every mode but off; only allowlisted sources pass", has, s.place())
 	}
 	p.Warnings, p.Notes = append(p.Warnings, s.warnings...), PathNotes(s.Scope)
 	return PlanRule(c, p, rule, what+" is "+s.done())
@@ -231,14 +231,14 @@ func (s Patch) words(a *config.Account) string {
 }
 
 // PathNotes say what a path with an asterisk does not cover, which people may take for covered.
-func PathNotes(s apiclient.Scope) []text.Text {
+func PathNotes(s apiclient.Scope) (notes text.Lines) {
 	path, err := apiclient.ParsePath(s.Path)
-	if err != nil || path.Name+path.Ext != "*" {
-		return nil
+	if err == nil && path.Name+path.Ext == "*" {
+		path.Ext = ".*"
+		notes.Addf("Paths with an extension, as a.php, are not covered: `%v` covers them, too",
+			text.Sanitize(path.String(), text.MaxPath))
 	}
-	path.Ext = ".*"
-	return []text.Text{text.Newf("Paths with an extension, as a.php, are not covered: `%v` covers them, too",
-		text.Sanitize(path.String(), text.MaxPath))}
+	return notes
 }
 
 // Rule is the patch as a rule of the service. It fails where no rule can say it.

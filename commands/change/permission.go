@@ -43,7 +43,7 @@ func PermissionRefused(fault error) bool {
 
 // RefusedUndo is the undo of a change that could not be planned.
 func RefusedUndo(c *call.Call, id string) record.RefusedChange {
-	what := record.RefusedChange{Line: record.Line{Name: "undo", Words: []string{id}}, Ends: id, By: c.Actor, At: c.Now}
+	what := record.RefusedChange{Line: record.LineOf("", "undo", id), Ends: id, By: c.Actor, At: c.Now}
 	if i := record.IndexChange(c.Changes, id); i >= 0 {
 		what.Does, what.Steps = undoText(c.Changes[i]), inverse(c.Changes[i])
 	}

@@ -10,13 +10,12 @@ import (
 
 // Place is a host and a path in the form in which requests reach the rules, either of which may be "". Where something
 // else was written, a warning shows both: who asks may mean other requests than a rule for that would match.
-func Place(host, path string) (apiclient.Scope, []refusal.Warning, error) {
-	var s apiclient.Scope
-	var err error
-	if s.Host, err = apiclient.CleanHost(host); err != nil {
-		return s, nil, err
+func Place(host, path string) (s apiclient.Scope, warnings refusal.Warnings, err error) {
+	s.Host, err = apiclient.CleanHost(host)
+	if err == nil {
+		s.Path, err = apiclient.CleanPath(path)
 	}
-	if s.Path, err = apiclient.CleanPath(path); err != nil {
+	if err != nil {
 		return s, nil, err
 	}
 	written, clean := host+path, s.Host+s.Path
@@ -24,12 +23,10 @@ func Place(host, path string) (apiclient.Scope, []refusal.Warning, error) {
 	if p, err := apiclient.ParsePath(s.Path); err == nil && s.Path != "" {
 		s.Path = p.String()
 	}
-	if same {
-		return s, nil, nil
+	if !same {
+		warnings.Addf("requests to %v reach the rules as %v: it is for that", refusal.Typed(written), refusal.Typed(clean))
 	}
-	both := text.Newf("requests to %v reach the rules as %v: it is for that",
-		refusal.Typed(written), refusal.Typed(clean))
-	return s, []refusal.Warning{{Text: both}}, nil
+	return s, warnings, nil
 }
 
 // Unsaid refuses a place that no rule can name.

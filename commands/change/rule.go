@@ -28,10 +28,10 @@ const (
 // Length is how long a change is to hold: as typed, else as configured.
 func Length(c *call.Call, typed string, configured time.Duration) (time.Duration, error) {
 	length, err := lengthTyped(typed, configured)
-	if err == nil {
-		err = refusal.About(approval.GuardDuration(c, length), "for", "")
+	if err != nil {
+		return length, err
 	}
-	return length, err
+	return length, refusal.About(approval.GuardDuration(c, length), "for", "")
 }
 
 func lengthTyped(typed string, configured time.Duration) (time.Duration, error) {
@@ -70,13 +70,13 @@ func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (cal
 	if err != nil {
 		return call.Plan{}, err
 	}
-	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
-		p.Nothing = text.New(holds, " already, ", ByRule(c, rules[i].ID))
+	if same := efficacy.EqualRules(rules, rule); len(same) > 0 {
+		p.Nothing = text.New(holds, " already, ", ByRule(c, same[0]))
 		return p, nil
 	}
 	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
-		p.Warnings = append(p.Warnings, refusal.Warn("rule `%v`, which is wider, covers it already: another one adds nothing while that one stands",
-			rules[i].ID))
+		p.Warnings.Addf("rule `%v`, which is wider, covers it already: another one adds nothing while that one stands",
+			rules[i].ID)
 	}
 	p.Warnings = append(p.Warnings, LockedWarnings(c)...)
 	p.Steps = []record.Step{{Kind: record.CreateRule, Rule: &rule}}
@@ -98,8 +98,8 @@ func ByRule(c *call.Call, id int64) text.Text {
 func ChangesByRule(c *call.Call) map[int64]record.Change {
 	makers := map[int64]record.Change{}
 	for _, ch := range slices.Backward(c.Changes) {
-		for _, s := range ch.Steps {
-			if s.Kind == record.CreateRule && s.Done && ch.Undoes == "" {
+		if ch.Undoes == "" {
+			for _, s := range ch.Did(record.CreateRule) {
 				makers[efficacy.CurrentRule(c.Changes, s.ID)] = ch
 			}
 		}
@@ -171,8 +171,7 @@ func ModeRole(from, to string) record.Role {
 }
 
 // ModeWarnings say what a switch of the mode brings, beside what was asked for.
-func ModeWarnings(name, from, to string, length time.Duration, narrower []apiclient.Rule) []refusal.Warning {
-	var ws []refusal.Warning
+func ModeWarnings(name, from, to string, length time.Duration, narrower []apiclient.Rule) (ws refusal.Warnings) {
 	until := "until it returns by itself, in " + text.Duration(length)
 	if length == grammar.Never {
 		until = "until it is switched back"
@@ -190,10 +189,10 @@ func ModeWarnings(name, from, to string, length time.Duration, narrower []apicli
 		if from == "" {
 			now = text.New("the mode now is inherited and not visible: perhaps less is blocked than now, ")
 		}
-		ws = append(ws, refusal.Warn("%v%v", now, policy.Lasting(length)))
+		ws.Addf("%v%v", now, policy.Lasting(length))
 	}
 	if len(narrower) > 0 {
-		ws = append(ws, refusal.Warn("rules that set the mode for parts of it, and stay as they are: %v", len(narrower)))
+		ws.Addf("rules that set the mode for parts of it, and stay as they are: %v", len(narrower))
 	}
 	return ws
 }

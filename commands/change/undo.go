@@ -46,15 +46,30 @@ func PlanUndo(c *call.Call, ch record.Change) (p call.Plan, err error) {
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
 		return p, extendedMeanwhile(ch)
 	}
-	u := undoing{Call: c, change: ch, plan: call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Does: undoText(ch), When: ch.When, Undoes: ch.ID}}
-	if err := u.read(); err != nil {
+	u := undoing{Call: c, change: ch, plan: call.Plan{
+		Line: record.LineOf("", "undo", ch.ID), Does: undoText(ch), When: ch.When, Undoes: ch.ID}}
+	n := UndoNeeds(ch)
+	if n.Entries != "" {
+		u.entries, err = c.Facts.Entries.Get()
+	}
+	if n.Rules != 0 && err == nil {
+		u.rules, err = c.Facts.Rules.Get()
+	}
+	if err != nil {
 		return p, err
 	}
 	takeAttack(c, ch)
-	// Backwards: what was done last is undone first.
-	for _, s := range slices.Backward(u.change.Steps) {
-		if s.Done {
-			u.step(s)
+	for _, s := range slices.Backward(ch.Steps) { // what was done last is undone first
+		switch {
+		case !s.Done:
+		case s.Kind == record.AddEntry:
+			u.undoAdd(s)
+		case s.Kind == record.DeleteEntry:
+			u.undoRemoval(*s.Entry)
+		case s.Kind == record.CreateRule:
+			u.undoCreate(s)
+		default:
+			u.undoDelete(s)
 		}
 	}
 	if len(u.plan.Steps) == 0 {
@@ -75,33 +90,18 @@ func takeAttack(c *call.Call, ch record.Change) {
 	}
 }
 
-// read reads what stands where the change did something.
-func (u *undoing) read() (err error) {
-	for _, s := range u.change.Steps {
-		if s.Entry != nil {
-			u.entries, err = u.Facts.Entries.Get()
-		} else {
-			u.rules, err = u.Facts.Rules.Get()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // ByLine is the change that the line means: the one that it names, or else the last of who asks.
 func ByLine(c *call.Call) (record.Change, error) {
 	if len(c.Line.Words) > 0 {
 		return standing(c, c.Line.Words[0])
 	}
-	i := slices.IndexFunc(c.Changes, func(ch record.Change) bool {
-		return ch.Actor.Is(c.Actor) && ch.Undoes == "" && (ch.InForce(c.Now) || ch.State == record.StateBegun && !ch.Expired(c.Now))
-	})
-	if i < 0 {
-		return record.Change{}, refusal.Nothing("nothing of yours is in force on %v", c.Account.Name)
+	for _, ch := range c.Changes {
+		open := ch.InForce(c.Now) || ch.State == record.StateBegun && !ch.Expired(c.Now)
+		if open && ch.Undoes == "" && ch.Actor.Is(c.Actor) {
+			return ch, requireStanding(ch)
+		}
 	}
-	return c.Changes[i], requireStanding(c.Changes[i])
+	return record.Change{}, refusal.Nothing("nothing of yours is in force on %v", c.Account.Name)
 }
 
 // standing is the change with the id that was typed, if it can still be undone or extended.
@@ -114,17 +114,22 @@ func standing(c *call.Call, typed string) (record.Change, error) {
 }
 
 // byID is the change with the id that was typed.
-func byID(c *call.Call, typed string) (ch record.Change, err error) {
-	found := slices.DeleteFunc(slices.Clone(c.Changes), func(ch record.Change) bool { return !record.MatchID(ch.ID, typed) })
+func byID(c *call.Call, typed string) (found record.Change, err error) {
 	id := text.Code(text.Field(typed))
-	switch len(found) {
-	case 0:
-		return ch, refusal.Usage("Unknown change: %v, on %v. `status` lists what is in force, `audit` what was done", id,
-			c.Account.Name)
-	case 1:
-		return found[0], nil
+	for _, ch := range c.Changes {
+		switch {
+		case !record.MatchID(ch.ID, typed):
+		case found.ID != "":
+			return found, refusal.Usage("Ambiguous id: %v. It fits several changes: type more of it", id)
+		default:
+			found = ch
+		}
 	}
-	return ch, refusal.Usage("Ambiguous id: %v. It fits several changes: type more of it", id)
+	if found.ID == "" {
+		return found, refusal.Usage("Unknown change: %v, on %v. `status` lists what is in force, `audit` what was done", id,
+			c.Account.Name)
+	}
+	return found, nil
 }
 
 // requireStanding refuses a change that has nothing left to undo or extend.

@@ -45,9 +45,9 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	var plans []call.Plan
 	for _, ch := range chosen {
 		c.Line.Words = append(c.Line.Words, ch.ID)
-		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: true}
+		p := call.Plan{Line: record.LineOf("", "undo", ch.ID), Part: ch.ID, Undoes: ch.ID, Later: true}
 		if asks {
-			p.Warnings = []refusal.Warning{{Text: words.Row(ch, efficacy.Brief(now, ch)), Always: always}}
+			p.Warnings = refusal.Warnings{{Text: words.Row(ch, efficacy.Brief(now, ch)), Always: always}}
 		}
 		plans = append(plans, p)
 	}
@@ -56,7 +56,8 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 		plans[0].Does = "Undo " + text.Count(len(chosen), "change") + ", the newest first"
 	}
 	if left > 0 {
-		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(text.Count(left, "older change"), " will be left: ask again for them"), Always: always})
+		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Always: always,
+			Text: text.Newf("%v will be left: ask again for them", text.Count(left, "older change"))})
 	}
 	return plans, nil
 }
@@ -107,27 +108,14 @@ func chosen(c *call.Call) ([]record.Change, error) {
 		other := keys["attack"] != "" && ch.AttackID != keys["attack"]
 		return other || ch.At.After(asked) || ch.At.Before(from) || !undoable(c, ch)
 	})
+	var err error
 	if keys["by"] != "" {
-		var err error
-		if chosen, err = madeByPerson(c, chosen, keys["by"]); err != nil {
-			return nil, err
-		}
-		if err := requireOwn(c, chosen); err != nil {
-			return nil, err
-		}
+		chosen, err = madeByPerson(c, chosen, keys["by"])
 	}
-	if len(chosen) == 0 {
-		return nil, refusal.Nothing("nothing like that is in force on %v", c.Account.Name)
+	if err == nil && len(chosen) == 0 {
+		err = refusal.Nothing("nothing like that is in force on %v", c.Account.Name)
 	}
-	return chosen, nil
-}
-
-// requireOwn refuses to undo another user's changes all at once, unless to an admin.
-func requireOwn(c *call.Call, chosen []record.Change) error {
-	if slices.ContainsFunc(chosen, func(ch record.Change) bool { return !ch.Actor.Is(c.Actor) }) {
-		return approval.RequireRole(c, record.Admin)
-	}
-	return nil
+	return chosen, err
 }
 
 // undoable reports whether something of a change can be undone, or this very request has done so.
@@ -161,29 +149,34 @@ func chosenByID(c *call.Call) ([]record.Change, error) {
 	return slices.CompactFunc(chosen, func(x, y record.Change) bool { return x.ID == y.ID }), nil
 }
 
-// madeByPerson are those of the changes that one person made.
+// madeByPerson are those of the changes that one person made. Another user's are undone all at once by an admin alone.
 func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Change, error) {
-	wanted := func(a record.Actor) bool {
-		return strings.Contains(strings.ToLower(a.Name+" "+a.ID), strings.ToLower(by))
+	user, unnamed := call.ReadUser(by, nil)
+	if user == call.Me {
+		user = c.Actor.ID
 	}
-	if user, err := call.ReadUser(by, nil); err == nil {
-		if user == call.Me {
-			user = c.Actor.ID
-		}
-		wanted = record.Actor{ID: user, Team: c.Actor.Team}.Is
-	}
-	made := slices.DeleteFunc(changes, func(ch record.Change) bool { return !wanted(ch.Actor) })
 	var who []record.Actor
-	for _, ch := range made {
-		if !slices.ContainsFunc(who, func(a record.Actor) bool { return a.Is(ch.Actor) }) {
-			who = append(who, ch.Actor)
+	others := false
+	made := slices.DeleteFunc(changes, func(ch record.Change) bool {
+		a := ch.Actor
+		wanted := a.Is(record.Actor{ID: user, Team: c.Actor.Team})
+		if unnamed != nil {
+			wanted = strings.Contains(strings.ToLower(a.Name+" "+a.ID), strings.ToLower(by))
 		}
-	}
+		if wanted && !slices.ContainsFunc(who, a.Is) {
+			who = append(who, a)
+		}
+		others = others || wanted && !a.Is(c.Actor)
+		return !wanted
+	})
 	if len(who) > 1 {
 		people := text.Enumerate(who, len(who), func(a record.Actor) text.Text {
 			return text.Newf("%v (`%v`)", text.Field(a.Name), text.Field(a.ID))
 		})
 		return nil, refusal.Usage("%v fits several people: %v", refusal.Typed(by), people)
+	}
+	if others {
+		return made, approval.RequireRole(c, record.Admin)
 	}
 	return made, nil
 }

@@ -15,21 +15,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// step plans the opposite of a step, of what is still ours.
-func (u *undoing) step(s record.Step) {
-	switch s.Kind {
-	case record.AddEntry:
-		u.undoAdd(s)
-	case record.DeleteEntry:
-		u.undoRemoval(*s.Entry)
-	case record.CreateRule:
-		u.undoCreate(s)
-	case record.DeleteRule:
-		u.undoDelete(s)
-	}
-}
-
-func (u *undoing) note(parts ...any) { u.plan.Notes = append(u.plan.Notes, text.New(parts...)) }
+func (u *undoing) note(s text.Sentence, values ...any) { u.plan.Notes.Addf(s, values...) }
 
 func (u *undoing) add(s record.Step) { u.plan.Steps = append(u.plan.Steps, s) }
 
@@ -41,7 +27,7 @@ func (u *undoing) undoAdd(s record.Step) {
 	left, changed := entriesLeft(u.Call, u.entries, u.change, s)
 	gone := func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }
 	if changed != nil {
-		u.note(changed)
+		u.note("%v", changed)
 	}
 	for _, e := range left {
 		u.add(record.Step{Kind: record.DeleteEntry, Entry: &e})
@@ -50,12 +36,12 @@ func (u *undoing) undoAdd(s record.Step) {
 		for _, before := range s.Before {
 			if !u.neverDenied(before) && before.Lasts(u.Now) && !u.undoneSince(before) {
 				u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
-				u.note(words.Sources(before), " is on the ", words.ListName(before.List), words.Until(before.Expires),
-					" again, as before", words.Author(before))
+				u.note("%v is on the %v%v again, as before%v", words.Sources(before), words.ListName(before.List),
+					words.Until(before.Expires), words.Author(before))
 			}
 		}
 		gone = func(e apiclient.IPRule) bool {
-			return slices.ContainsFunc(left, func(l apiclient.IPRule) bool { return l.ID == e.ID }) || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
+			return slices.ContainsFunc(slices.Concat(left, s.Before), func(l apiclient.IPRule) bool { return l.ID == e.ID })
 		}
 	}
 	u.noteCovering(*s.Entry, gone)
@@ -70,10 +56,16 @@ func KeepsRest(s record.Step) bool {
 // undoRemoval puts an entry back that was taken off.
 func (u *undoing) undoRemoval(e apiclient.IPRule) {
 	if !e.Lasts(u.Now) {
-		u.note("the entry for ", words.Sources(e), " would have ended by now")
-	} else if i := slices.IndexFunc(u.entries, func(have apiclient.IPRule) bool { return efficacy.SameEntry(have, e) }); i >= 0 {
-		u.note(words.Sources(e), " is on the ", words.ListName(e.List), " again already", words.Author(u.entries[i]))
-	} else if !u.neverDenied(e) {
+		u.note("the entry for %v would have ended by now", words.Sources(e))
+		return
+	}
+	for _, have := range u.entries {
+		if efficacy.SameEntry(have, e) {
+			u.note("%v is on the %v again already%v", words.Sources(e), words.ListName(e.List), words.Author(have))
+			return
+		}
+	}
+	if !u.neverDenied(e) {
 		u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(e)})
 	}
 }
@@ -95,9 +87,10 @@ func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s r
 		return left, changed
 	}
 	sources := words.Sources(*s.Entry)
-	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }); i >= 0 {
-		return nil, text.Newf("the entry for %v is another author's now%v, left as it is",
-			sources, words.Author(entries[i]))
+	for _, e := range entries {
+		if efficacy.SameSource(e, *s.Entry) {
+			return nil, text.Newf("the entry for %v is another author's now%v, left as it is", sources, words.Author(e))
+		}
 	}
 	return nil, text.Newf("the entry for %v is gone already", sources)
 }
@@ -130,7 +123,7 @@ func (u *undoing) neverDenied(e apiclient.IPRule) bool {
 	}
 	for _, t := range grammar.TargetsOf(e) {
 		if own, ok := u.PolicyNow().Never(t); ok {
-			u.note(words.Sources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back")
+			u.note("%v is *%v* by now, which is never denied: its entry doesn't come back", words.Sources(e), own.Name)
 			return true
 		}
 	}
@@ -141,10 +134,7 @@ func (u *undoing) neverDenied(e apiclient.IPRule) bool {
 // addresses, and those for a country that the attack's sources come from. Only the service knows who is in a data
 // center or behind a proxy.
 func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule) bool) {
-	country := ""
-	if slices.ContainsFunc(u.entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindCountry && !gone(e) }) {
-		country = u.countryOf(off)
-	}
+	country := u.countryOf(off)
 	for _, e := range u.entries {
 		from := e.Kind == apiclient.KindCountry && country != "" && slices.Contains(e.Values, country)
 		if gone(e) || !call.Overlap(e.Apps, off.Apps) || !from && !efficacy.Covers(e, off) {
@@ -154,7 +144,7 @@ func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule)
 		if !call.Everywhere(e.Apps) {
 			where = " " + call.AppsText(u.Account, e.Apps)
 		}
-		u.note("still on the ", words.ListName(e.List), ": ", words.Sources(e), " covers it", where, words.Until(e.Expires),
+		u.note("still on the %v: %v covers it%v%v%v", words.ListName(e.List), words.Sources(e), where, words.Until(e.Expires),
 			words.Author(e))
 	}
 }
@@ -176,31 +166,31 @@ func (u *undoing) countryOf(e apiclient.IPRule) string {
 func (u *undoing) undoCreate(s record.Step) {
 	id := efficacy.CurrentRule(u.Changes, s.ID)
 	if s.Again { // what was made by the first try, whose answer never came, is ours too
-		for i, r := range u.rules {
+		for _, r := range u.rules {
 			if r.ID != id && apiclient.SameRule(r, *s.Rule) && !slices.Contains(s.Equal, r.ID) {
-				u.add(record.Step{Kind: record.DeleteRule, Rule: &u.rules[i]})
+				u.add(record.Step{Kind: record.DeleteRule, Rule: &r})
 			}
 		}
 	}
-	i := slices.IndexFunc(u.rules, func(r apiclient.Rule) bool { return r.ID == id })
-	switch {
-	case i < 0:
-		u.note("rule ", text.Code(fmt.Sprint(id)), " is gone already")
-	case !apiclient.SameRule(u.rules[i], *s.Rule):
-		u.note("rule ", text.Code(fmt.Sprint(id)), " was changed since: left as it is")
-	default:
-		u.add(record.Step{Kind: record.DeleteRule, Rule: &u.rules[i]})
+	for _, r := range u.rules {
+		switch {
+		case r.ID != id:
+			continue
+		case apiclient.SameRule(r, *s.Rule):
+			u.add(record.Step{Kind: record.DeleteRule, Rule: &r})
+		default:
+			u.note("rule `%v` was changed since: left as it is", id)
+		}
+		return
 	}
+	u.note("rule `%v` is gone already", id)
 }
 
 // undoDelete creates the rule again that was deleted, unless an equal one is there, or another was set in place of
 // ours.
 func (u *undoing) undoDelete(s record.Step) {
 	var made []int64
-	for _, m := range u.change.Steps {
-		if m.Kind != record.CreateRule || !m.Done {
-			continue
-		}
+	for _, m := range u.change.Did(record.CreateRule) {
 		made = append(made, efficacy.CurrentRule(u.Changes, m.ID))
 		if !ruleStands(u.Call, u.rules, m) {
 			u.note("what wafbot had set was deleted or changed, so the old rule is not put back")
@@ -213,7 +203,7 @@ func (u *undoing) undoDelete(s record.Step) {
 	}
 	equal := slices.DeleteFunc(efficacy.EqualRules(u.rules, *old), func(id int64) bool { return slices.Contains(made, id) })
 	if len(equal) > 0 {
-		u.note("a rule like the old one is there already: ", text.Code(strings.Trim(fmt.Sprint(equal), "[]")))
+		u.note("a rule like the old one is there already: `%v`", strings.Trim(fmt.Sprint(equal), "[]"))
 		return
 	}
 	u.add(record.Step{Kind: record.CreateRule, Rule: old})
@@ -222,10 +212,12 @@ func (u *undoing) undoDelete(s record.Step) {
 // heldFirst reports whether a step deleted the first of the rules for the same requests that a change deleted: of
 // several modes that one held, and of doubles one comes back.
 func heldFirst(ch record.Change, s record.Step) bool {
-	i := slices.IndexFunc(ch.Steps, func(first record.Step) bool {
-		return first.Kind == record.DeleteRule && first.Rule.Type == s.Rule.Type && apiclient.SameConditions(first.Rule.Conditions, s.Rule.Conditions)
-	})
-	return s.Rule.Type != apiclient.RuleMode || i < 0 || ch.Steps[i].Rule.ID == s.Rule.ID
+	for _, first := range ch.Did(record.DeleteRule) {
+		if apiclient.SameConditions(first.Rule.Conditions, s.Rule.Conditions) && first.Rule.Type == s.Rule.Type {
+			return s.Rule.Type != apiclient.RuleMode || first.Rule.ID == s.Rule.ID
+		}
+	}
+	return true
 }
 
 // ruleStands reports whether the rule that a step made is still there and the same.
@@ -244,11 +236,11 @@ func ruleBefore(c *call.Call, rule *apiclient.Rule) *apiclient.Rule {
 		if !ours || maker.InForce(c.Now) {
 			break
 		}
-		i := slices.IndexFunc(maker.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule })
-		if i < 0 {
+		deleted := maker.Did(record.DeleteRule)
+		if len(deleted) == 0 {
 			return nil
 		}
-		rule = maker.Steps[i].Rule
+		rule = deleted[0].Rule
 	}
 	return rule
 }

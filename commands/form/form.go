@@ -57,8 +57,8 @@ func Needs(c *call.Call) call.Rounds {
 	}
 	n := call.Needs{Context: c.Attack != nil}
 	for _, arg := range c.Cmd.Args {
-		if hasField(c, arg) {
-			n = n.And(arg.Needs)
+		if arg.Needs != nil && hasField(c, arg) {
+			arg.Needs(&n)
 		}
 	}
 	return n.Always()

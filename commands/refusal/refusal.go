@@ -152,6 +152,14 @@ type Warning struct {
 // Warn is a warning that has nothing special about it.
 func Warn(s text.Sentence, values ...any) Warning { return Warning{Text: text.Newf(s, values...)} }
 
+// Warnings are those of one change.
+type Warnings []Warning
+
+// Addf adds a warning.
+func (w *Warnings) Addf(s text.Sentence, values ...any) {
+	*w = append(*w, Warn(s, values...))
+}
+
 // fromService is what a person reads of the service's errors.
 var fromService = map[apiclient.ErrorKind]string{
 	apiclient.Unauthenticated: "the service doesn't accept wafbot's token any more: who manages it must renew it",

@@ -17,7 +17,7 @@ var arguments = allArguments()
 
 func allArguments() map[string]call.Arg {
 	attack := call.Arg{
-		Help: "the attack's id, as on its card", Options: form.OngoingAttacks, Needs: call.Needs{Stored: true},
+		Help: "the attack's id, as on its card", Options: form.OngoingAttacks, Needs: func(n *call.Needs) { n.Stored = true },
 	}
 	undone := attack
 	undone.Typed = true
@@ -50,7 +50,7 @@ func allArguments() map[string]call.Arg {
 		"attack":           attack,
 		"attack id":        attack,
 		"undo attack":      undone,
-		"change":           {Options: form.ChangesInForce, Needs: call.Needs{Changes: true}},
+		"change":           {Options: form.ChangesInForce, Needs: func(n *call.Needs) { n.Changes = true }},
 		"condition":        {Read: call.ReadNumber},
 		"deny":             {Read: call.OneOf("word", config.DenyNever, config.DenyApproval)},
 		"for":              lasts,
@@ -67,21 +67,22 @@ func allArguments() map[string]call.Arg {
 		"host":             {Read: readHost},
 		"remove list":      {Read: call.ReadList, Options: form.Lists},
 		"handover message": {Rest: true, Kind: call.FieldLines},
-		"mode":             {Read: readMode, Options: form.Modes, Needs: call.Needs{Rules: call.AllRules}}, // the form says the present one
-		"page":             call.ArgPage,
-		"drill page":       {Read: call.OneOf("word", "yes")},
-		"part":             {Read: readPart},
-		"path":             {Read: readPath},
-		"reason":           {Help: "why, for the list and the audit log"},
-		"regex":            {Read: readRegex},
+		"mode": {Read: readMode, Options: form.Modes, // the form says the present one
+			Needs: func(n *call.Needs) { n.Rules = call.AllRules }},
+		"page":       call.ArgPage,
+		"drill page": {Read: call.OneOf("word", "yes")},
+		"part":       {Read: readPart},
+		"path":       {Read: readPath},
+		"reason":     {Help: "why, for the list and the audit log"},
+		"regex":      {Read: readRegex},
 		"request": {Help: "the request's id, as r7k2m9xw4", Options: form.WaitingRequests,
-			Needs: call.Needs{Approvals: true}},
+			Needs: func(n *call.Needs) { n.Approvals = true }},
 		"rule":             {Read: call.ReadNumber},
 		"since":            {Read: call.ReadDuration, Bare: grammar.IsDuration},
 		"trends since":     {Read: readSince, Bare: grammar.IsDuration},
 		"source":           {Read: call.ReadRange},
 		"unprotect source": {},
-		"storm":            {Options: form.StormsGrouped, Needs: call.Needs{Storms: true}},
+		"storm":            {Options: form.StormsGrouped, Needs: func(n *call.Needs) { n.Storms = true }},
 		"target":           {Read: call.ReadTarget},
 		"protect target":   {Read: call.ReadRange},
 		"patch target":     {},

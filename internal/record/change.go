@@ -112,6 +112,16 @@ func (c Change) MustBeEnded() bool {
 	return false
 }
 
+// Did are the change's steps of a kind that were done.
+func (c Change) Did(kind StepKind) (steps []Step) {
+	for _, s := range c.Steps {
+		if s.Kind == kind && s.Done {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
 // Partly reports whether something of the change was done.
 func (c Change) Partly() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Done })
