@@ -240,14 +240,14 @@ func manyAccounts(unread int) func(*commands.Config) {
 			c.Accounts = append(c.Accounts, &one)
 			c.Services[one.Name] = c.Services["acme"]
 			if i < unread {
-				c.Services[one.Name] = blindReader{c.Services["acme"]}
+				c.Services[one.Name] = commands.Service{Lister: blindReader{c.Services["acme"].Lister}, Writer: c.Services["acme"].Writer}
 			}
 		}
 	}
 }
 
 // blindReader is a service whose listing of attacks fails.
-type blindReader struct{ commands.Service }
+type blindReader struct{ commands.Lister }
 
 func (blindReader) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error] {
 	return func(yield func(apiclient.AttackPage, error) bool) {

@@ -398,7 +398,7 @@ func TestTheTrendOfSeveralAccounts(t *testing.T) {
 
 // figures is a service that answers so.
 type figures struct {
-	commands.Service
+	commands.Writer
 	read apiclient.AttackDays
 	err  error
 }
@@ -407,8 +407,8 @@ func (f figures) AttackDays(context.Context, int) (apiclient.AttackDays, error) 
 
 // gives has an account's service answer so.
 func gives(c *commands.Config, account string, f figures) {
-	f.Service = c.Services["acme"]
-	c.Services[account] = f
+	f.Writer = c.Services["acme"].Writer
+	c.Services[account] = commands.Service{Lister: c.Services["acme"].Lister, Writer: f}
 }
 
 // Figures of a part of the rows are called that, and an overview has none.

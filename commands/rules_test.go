@@ -104,7 +104,7 @@ func TestRulesThatCannotBeDeleted(t *testing.T) {
 			w.refuses(root, "delete-rule "+itoa(r.ID), refusal.ErrGuarded, "could not put back", "console")
 		}
 	}
-	w.cfg.Services["acme"] = oddRule{w.cfg.Services["acme"]}
+	w.cfg.Services["acme"] = commands.Service{Lister: oddRule{w.cfg.Services["acme"].Lister}, Writer: w.cfg.Services["acme"].Writer}
 	w.refuses(root, "delete-rule 77", refusal.ErrGuarded, "rule 77 (vpatch) is of a kind that wafbot could not put back")
 	w.refuses(root, "delete-rule 78", refusal.ErrGuarded, "rule 78 (vpatch) is of a kind that wafbot could not put back")
 	w.refuses(root, "delete-rule app", refusal.ErrUsage, "Invalid number")
@@ -112,7 +112,7 @@ func TestRulesThatCannotBeDeleted(t *testing.T) {
 }
 
 // oddRule is a service with one rule, of which a condition can't be read.
-type oddRule struct{ commands.Service }
+type oddRule struct{ commands.Lister }
 
 func (oddRule) Rules(context.Context, int64) iter.Seq2[apiclient.Rule, error] {
 	return func(yield func(apiclient.Rule, error) bool) {

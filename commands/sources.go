@@ -11,16 +11,25 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Service is an account at the service; *apiclient.Client is one. An interface because tests have it list and answer
-// what the emulated service never does.
-type Service interface {
+// Service is an account at the service; *apiclient.Client is both.
+type Service struct {
+	Lister
+	Writer
+}
+
+// Lister lists what the service has. An interface because tests have it list what the emulated service never does.
+type Lister interface {
 	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
 	IPRules(ctx context.Context, list string) iter.Seq2[apiclient.IPRule, error]
 	Rules(ctx context.Context, condition int64) iter.Seq2[apiclient.Rule, error]
 	ConditionSets(ctx context.Context) iter.Seq2[apiclient.ConditionSet, error]
 	Vulnerabilities(ctx context.Context, active bool) iter.Seq2[apiclient.Vulnerability, error]
-	AttackDays(ctx context.Context, hours int) (apiclient.AttackDays, error)
+}
 
+// Writer changes an account, and reads its figures. An interface because tests have it answer what the emulated service
+// never does.
+type Writer interface {
+	AttackDays(ctx context.Context, hours int) (apiclient.AttackDays, error)
 	AddIPRule(ctx context.Context, r apiclient.IPRule, force bool) (apiclient.IPRule, error)
 	DeleteIPRules(ctx context.Context, ids ...int64) error
 	CreateRule(ctx context.Context, r apiclient.Rule) (apiclient.Rule, error)

@@ -167,7 +167,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 				Policy:       guards,
 			}},
 		},
-		Services: map[string]commands.Service{"acme": api},
+		Services: map[string]commands.Service{"acme": {Lister: api, Writer: api}},
 		Members:  w.members, Store: w.store,
 		AuditOut: w.out, Clocks: w,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,

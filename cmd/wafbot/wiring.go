@@ -195,7 +195,7 @@ func (a *app) open() {
 			Account: t.Account, Guards: t.guards, Settings: t.poller.Settings, Health: t.poller.Health,
 			Page: func(ctx context.Context, page record.Page) error { return t.paging.Test(ctx, page) },
 		})
-		services[t.Name] = t.api
+		services[t.Name] = commands.Service{Lister: t.api, Writer: t.api}
 	}
 	a.runner = commands.New(commands.Config{
 		Setup:    a.setup,
