@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -166,4 +167,49 @@ func each[T any](c *Client, pages iter.Seq2[page, error]) iter.Seq2[T, error] {
 			}
 		}
 	}
+}
+
+// Foreign is how many records of other clients the service's answers held. They are dropped, and their listing or
+// change fails with Foreign.
+func (c *Client) Foreign() int64 { return c.foreign.Load() }
+
+// notOwn is the error of a record that names another client than the account's; nil: it is the account's, or names
+// none.
+func (c *Client) notOwn(k call, own int, foreign int64) error {
+	if foreign == 0 {
+		return nil
+	}
+	c.foreign.Add(1)
+	c.forget()
+	why := fmt.Sprintf("a record of client %d came for client %d", foreign, own)
+	return &Error{Op: k.op, Kind: Foreign, Message: why, OutcomeUnknown: k.effect != reading}
+}
+
+// TooLong names the records that the listings last skipped because each alone makes an answer too long; "" if there
+// are none.
+func (c *Client) TooLong() string {
+	var all []string
+	c.skipped.Range(func(listing, places any) bool {
+		for _, at := range places.([]int) { //nolint:forcetypeassert // skip puts them in
+			all = append(all, fmt.Sprintf("%s: record %d", listing, at+1))
+		}
+		return true
+	})
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// skips are where the records of a listing are that were too long when it was last read.
+func (c *Client) skips(listing string) []int {
+	places, _ := c.skipped.Load(listing)
+	known, _ := places.([]int)
+	return known
+}
+
+// skip notes where these records are, and logs the last one if it wasn't there before.
+func (c *Client) skip(listing string, places, before []int) {
+	if last := places[len(places)-1]; !slices.Contains(before, last) {
+		c.log.Warn("a record is too long to be read: it is skipped", "call", listing, "record", last+1)
+	}
+	c.skipped.Store(listing, places)
 }

@@ -2,8 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/cmd/wafbot/doctor"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
@@ -64,4 +70,65 @@ func (c *configShowCmd) Run(t *terminal) error {
 	}
 	_, err = t.out.Write(text)
 	return err
+}
+
+// manifestCmd prints what Slack makes the app from.
+type manifestCmd struct {
+	URL string `help:"The bot's base address, where Slack sends its requests over HTTP. Left out: Socket Mode, which needs no address." placeholder:"URL"`
+}
+
+// Validate implements kong's check.
+func (m *manifestCmd) Validate() error {
+	if m.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(m.URL)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
+		return errors.New("--url is no web address; write it like https://wafbot.example.com")
+	case u.User != nil:
+		return errors.New("--url holds a user name or a password; take them out")
+	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("--url must end behind the host: wafbot adds /slack/commands and the other paths itself")
+	case u.Scheme == "http" && !config.IsLoopback(u.Hostname()):
+		return errors.New("--url must begin with https://: Slack sends its requests nowhere else")
+	}
+	m.URL = u.Scheme + "://" + u.Host
+	return nil
+}
+
+// Run prints the manifest, and beside it the link that creates the app.
+func (m *manifestCmd) Run(t *terminal) error {
+	manifest := slackconn.Manifest(m.URL)
+	if _, err := fmt.Fprint(t.out, manifest); err != nil {
+		return fmt.Errorf("print manifest: %w", err)
+	}
+	secrets := "its bot token (OAuth & Permissions), and an app token with the scope connections:write (Basic Information, App-Level Tokens)"
+	if m.URL != "" {
+		secrets = "its bot token (OAuth & Permissions) and its signing secret (Basic Information)"
+	}
+	fmt.Fprintf(t.err, "Open this to create the app from the manifest, install it, and give wafbot %s:\n%s\n", secrets, slackconn.ManifestLink(manifest))
+	return nil
+}
+
+// doctorCmd checks whether everything that the bot needs is there.
+type doctorCmd struct {
+	Config  string `help:"The configuration file; left out: WAFBOT_CONFIG, else the environment alone." placeholder:"FILE"`
+	Account string `help:"Check this account alone: its token, and what it may read." placeholder:"NAME"`
+	JSON    bool   `name:"json" help:"Print for programs: {ok, findings: [{check, subject, state, text, fix}]}."`
+	Post    bool   `help:"Post a test card to the channel of each route. It mentions no one."`
+}
+
+// Run prints the findings, the worst first. Its error is that something is wrong.
+func (d *doctorCmd) Run(ctx context.Context, t *terminal) error {
+	report, err := doctor.Run(ctx, doctor.Options{Config: d.Config, Environ: t.environ, Account: d.Account, Post: d.Post})
+	if err != nil {
+		return err
+	}
+	if d.JSON {
+		t.printJSON(report, exitDone)
+	} else {
+		report.Print(t.out)
+	}
+	return report.Err()
 }

@@ -16,7 +16,9 @@ package call
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -213,3 +215,12 @@ func ForPeople(inv Invocation, err error) (words text.Text, fault bool) {
 	return text.Newf("*Failed*: something went wrong inside wafbot. Its log says what, under the reference `%v`",
 		inv.RequestID()), true
 }
+
+// RequestID is what a request is called in the log, in its audit entry, and in a fault's reference. A delivery that comes again has the same.
+func (inv Invocation) RequestID() string {
+	of := cmp.Or(inv.ID, fmt.Sprint(inv.At.UnixNano())) // without an id it changes nothing, and came once
+	return cmp.Or(inv.Within, "e"+record.ShortHash(of))
+}
+
+// NewRequestID is the id of what wafbot does by itself.
+func NewRequestID() string { return Invocation{ID: rand.Text()}.RequestID() }

@@ -1,6 +1,6 @@
-// Package verb has the commands. verbs.txt describes them for people, arguments.go says how their arguments are read,
-// and works below which facts each needs, and what reads, plans or writes it: a pure function, in the file of the
-// command, or of a pair such as ack and unack.
+// Package verb has the commands: of each a text, a row and a pure function. verbs.txt describes them for people,
+// arguments.go says how their arguments are read, and works below which facts each needs, and what reads, plans or
+// writes it, in the file of the command, or of a pair such as ack and unack.
 package verb
 
 import (

@@ -1,6 +1,7 @@
 package config
 
 import (
+	_ "embed" // the schema is a file, which editors read, too
 	"fmt"
 	"reflect"
 	"slices"
@@ -58,3 +59,9 @@ func (c *Config) counts(key string) bool {
 	account, rest, ofPolicy := strings.Cut(key, ".policy")
 	return c.IsSet(key) || ofPolicy && strings.HasPrefix(account, "accounts[") && c.IsSet("policy"+rest)
 }
+
+// Schema is the JSON schema of configurations: every key with what it means, its default and what it may be. Tests write it from the tags of Config and from
+// docs/config.md.
+//
+//go:embed wafbot.schema.json
+var Schema []byte

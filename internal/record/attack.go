@@ -2,6 +2,7 @@ package record
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -191,3 +192,44 @@ const (
 
 // Open reports whether the pager has to be called, or may still page people.
 func (p Page) Open() bool { return p.State == PageCalling || p.State == PageEnding }
+
+// Severity is how severe an attack is. Its event and card show the worst that it reached.
+type Severity string
+
+// The severities, the worst first.
+const (
+	SeverityCritical Severity = "critical"
+	SeverityHigh     Severity = "high"
+	SeverityMedium   Severity = "medium"
+	SeverityLow      Severity = "low"
+)
+
+// SeverityOf is how severe an attack is as it was observed.
+func SeverityOf(a apiclient.Attack) Severity {
+	switch {
+	case a.Incident():
+		return SeverityCritical
+	case a.Status() == apiclient.StatusBlocked:
+		return SeverityLow
+	}
+	switch a.Type {
+	case "rce", "sqli", "nosqli", "ssti", "xxe", "ssrf", "ptrav", "brute", "credential_stuffing", "bola":
+		return SeverityHigh
+	}
+	return SeverityMedium
+}
+
+// Severities are all severities, the worst first.
+func Severities() []Severity {
+	return []Severity{SeverityCritical, SeverityHigh, SeverityMedium, SeverityLow}
+}
+
+// Worst is the worst of severities; "" if none is given or known.
+func Worst(all ...Severity) Severity {
+	for _, s := range Severities() {
+		if slices.Contains(all, s) {
+			return s
+		}
+	}
+	return ""
+}
