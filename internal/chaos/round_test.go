@@ -132,7 +132,7 @@ func (r *round) openRedis() string {
 		return fmt.Sprintf(`url: "redis://%s/0"`, w.proxy.Addr())
 	case secured, reshard:
 		by := redistest.NewSecured(r.t)
-		r.set = redistest.StartSecuredCluster(r.t, by)
+		r.set = redistest.StartCluster(r.t, by)
 		return fmt.Sprintf(`url: "%s", key_prefix: "wafbot:", tls: {ca_file: %s, cert_file: %s, key_file: %s}`, r.set.URL, by.CAFile, by.CertFile, by.KeyFile)
 	default:
 		r.t.Fatalf("there is no mix %q", r.plan.mix)

@@ -28,14 +28,9 @@ const failedAfter = "1000"
 // masterName is how the sentinels call what they watch.
 const masterName = "wafbot"
 
-// StartCluster starts a cluster of three masters with a replica each.
-func StartCluster(t testing.TB) *Set {
-	t.Helper()
-	return StartSecuredCluster(t, nil)
-}
-
-// StartSecuredCluster starts one to which others connect as secured says; nil: as they like.
-func StartSecuredCluster(t testing.TB, secured *Secured) *Set {
+// StartCluster starts a cluster of three masters with a replica each, to which others connect as secured says; nil: as
+// they like.
+func StartCluster(t testing.TB, secured *Secured) *Set {
 	t.Helper()
 	set := &Set{}
 	var addrs []string
@@ -60,14 +55,9 @@ func StartSecuredCluster(t testing.TB, secured *Secured) *Set {
 	return set
 }
 
-// StartSentinel starts a master with two replicas, and three sentinels that watch it.
-func StartSentinel(t testing.TB) *Set {
-	t.Helper()
-	return StartSecuredSentinel(t, nil)
-}
-
-// StartSecuredSentinel starts some to which others connect as secured says; nil: as they like.
-func StartSecuredSentinel(t testing.TB, secured *Secured) *Set {
+// StartSentinel starts a master with two replicas, and three sentinels that watch it. Others connect as secured says;
+// nil: as they like.
+func StartSentinel(t testing.TB, secured *Secured) *Set {
 	t.Helper()
 	set := &Set{sentinels: true}
 	master := StartSecured(t, secured, durable()...)
@@ -212,37 +202,27 @@ func (s *Set) MoveSlot(n int) error {
 		return fmt.Errorf("move a slot: there are %d masters", len(masters))
 	}
 	from, to := masters[n%len(masters)], masters[(n+1)%len(masters)]
-	key, err := from.cli("RANDOMKEY")
-	if err != nil || key == "" {
+	var err error
+	say := func(server *Server, words ...string) (out string) { // nothing after the first error
+		if err == nil {
+			out, err = server.cli(words...)
+		}
+		return out
+	}
+	key := say(from, "RANDOMKEY")
+	if key == "" {
 		return err
 	}
-	slot, err := from.cli("CLUSTER", "KEYSLOT", key)
-	if err != nil {
-		return err
-	}
-	giver, err := from.cli("CLUSTER", "MYID")
-	if err != nil {
-		return err
-	}
-	taker, err := to.cli("CLUSTER", "MYID")
-	if err != nil {
-		return err
-	}
-	if _, err := to.cli("CLUSTER", "SETSLOT", slot, "IMPORTING", giver); err != nil {
-		return err
-	}
-	if _, err := from.cli("CLUSTER", "SETSLOT", slot, "MIGRATING", taker); err != nil {
-		return err
-	}
-	if err := from.migrate(slot, to); err != nil {
-		return err
+	slot, giver, taker := say(from, "CLUSTER", "KEYSLOT", key), say(from, "CLUSTER", "MYID"), say(to, "CLUSTER", "MYID")
+	say(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", giver)
+	say(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", taker)
+	if err == nil {
+		err = from.migrate(slot, to)
 	}
 	for _, server := range slices.Concat([]*Server{to, from}, masters) { // first who takes it, so that it is nobody's at no time
-		if _, err := server.cli("CLUSTER", "SETSLOT", slot, "NODE", taker); err != nil {
-			return err
-		}
+		say(server, "CLUSTER", "SETSLOT", slot, "NODE", taker)
 	}
-	return nil
+	return err
 }
 
 // migrate moves a slot's keys.

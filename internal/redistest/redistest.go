@@ -151,10 +151,7 @@ func (s *Server) Restart() error {
 
 // Written is what a killed server wrote to its append-only file since it last wrote that anew.
 func (s *Server) Written() (string, error) {
-	files, err := filepath.Glob(filepath.Join(s.dir, "appendonlydir", "*.incr.aof"))
-	if err != nil {
-		return "", fmt.Errorf("read what redis-server wrote: %w", err)
-	}
+	files, _ := filepath.Glob(filepath.Join(s.dir, "appendonlydir", "*.incr.aof")) // a good pattern doesn't fail
 	var all strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -169,10 +166,7 @@ func (s *Server) Written() (string, error) {
 // Empty kills the server and restarts it without data.
 func (s *Server) Empty() error {
 	s.Kill()
-	files, err := filepath.Glob(filepath.Join(s.dir, "*"))
-	if err != nil {
-		return fmt.Errorf("empty redis-server: %w", err)
-	}
+	files, _ := filepath.Glob(filepath.Join(s.dir, "*")) // a good pattern doesn't fail
 	for _, file := range files {
 		if err := os.RemoveAll(file); err != nil {
 			return fmt.Errorf("empty redis-server: %w", err)

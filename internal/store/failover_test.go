@@ -184,7 +184,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 // It runs alone: thirty leases are renewed in real time, which a busy processor delays, too.
 func TestAServerThatHangsTakesNothingElseAlong(t *testing.T) {
 	full.Only(t)
-	ctx, set := t.Context(), redistest.StartCluster(t)
+	ctx, set := t.Context(), redistest.StartCluster(t, nil)
 	hangs := client(t, set.Masters()[0].Addr)
 	var without []string // anything on that server
 	for _, account := range accounts(30) {
@@ -219,7 +219,7 @@ func TestAServerThatHangsTakesNothingElseAlong(t *testing.T) {
 func TestAServerThatHangsTakesOnlyItsOwnClicksAlong(t *testing.T) {
 	full.Only(t)
 	t.Parallel()
-	ctx, set := t.Context(), redistest.StartCluster(t)
+	ctx, set := t.Context(), redistest.StartCluster(t, nil)
 	one, two := openURL(t, set.URL), openURL(t, set.URL)
 	dying, die, died := worker(t, one)
 	users := map[int]string{} // one of each shard

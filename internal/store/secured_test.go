@@ -31,11 +31,11 @@ func TestSecured(t *testing.T) {
 			return s.URL(), func() {}
 		},
 		"cluster": func(t *testing.T) (string, func()) {
-			set := redistest.StartSecuredCluster(t, by)
+			set := redistest.StartCluster(t, by)
 			return set.URL, killAMaster(t, set)
 		},
 		"sentinel": func(t *testing.T) (string, func()) {
-			set := redistest.StartSecuredSentinel(t, by)
+			set := redistest.StartSentinel(t, by)
 			return set.URL, killAMaster(t, set)
 		},
 	} {
