@@ -33,7 +33,6 @@ var timed = map[string]string{
 	"internal/store/claim.go": "how long a claim is surely held",
 	"internal/store/facts.go": "how long a round trip takes",
 	"internal/store/lease.go": "how long a lease is surely held",
-	"internal/store/owned.go": "what was read before this process wrote",
 	"internal/store/share.go": "how long a lease is surely held",
 	"internal/store/shard.go": "how long a shard is surely held",
 

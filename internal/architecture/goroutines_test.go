@@ -30,7 +30,7 @@ var unguarded = map[string]string{
 	"cmd/wafbot/wiring_own.go own":           "the notifier's parts are each in delay.Run or delay.RunAgain",
 	"commands/paging/paging.go round":        "each page is in delay.Try",
 	"internal/store/lease.go renewing":       "it asks Redis to renew a lease, no more",
-	"internal/store/pipeline.go pipelined":   "it sends what was made before, no more",
+	"internal/store/read.go pipelined":       "it sends what was made before, no more",
 }
 
 // A panic in a goroutine ends the process, and with it what all others do. So each begins with one of recovering.

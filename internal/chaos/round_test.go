@@ -122,9 +122,9 @@ func (r *round) openRedis() string {
 	r.t.Helper()
 	switch r.plan.mix {
 	case cluster:
-		r.set = redistest.StartCluster(r.t)
+		r.set = redistest.StartCluster(r.t, nil)
 	case sentinel:
-		r.set = redistest.StartSentinel(r.t)
+		r.set = redistest.StartSentinel(r.t, nil)
 	case kept, emptied:
 		r.single = redistest.StartDurable(r.t)
 		w := newWire(r.t, "redis", r.single.Addr)

@@ -130,7 +130,7 @@ func (s *scale) openRedis() (url string) {
 		s.servers, url = []string{one.Addr}, one.URL()
 		s.redis = redis.NewClient(&redis.Options{Addr: one.Addr})
 	case "cluster":
-		set := redistest.StartCluster(s.t)
+		set := redistest.StartCluster(s.t, nil)
 		for _, m := range set.Masters() {
 			s.servers = append(s.servers, m.Addr)
 		}

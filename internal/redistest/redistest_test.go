@@ -51,7 +51,7 @@ func TestAnotherMasterIsPromoted(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
-		start   func(testing.TB) *redistest.Set
+		start   func(testing.TB, *redistest.Secured) *redistest.Set
 		masters int
 	}{
 		{"cluster", redistest.StartCluster, 3},
@@ -59,7 +59,7 @@ func TestAnotherMasterIsPromoted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			set := tt.start(t)
+			set := tt.start(t, nil)
 			before := set.Masters()
 			require.Len(t, before, tt.masters)
 			killed, err := set.KillMaster(0)

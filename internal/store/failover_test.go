@@ -27,14 +27,14 @@ func onSets(t *testing.T, test func(t *testing.T, set *redistest.Set)) {
 	if testing.Short() {
 		return
 	}
-	sets := map[string]func(testing.TB) *redistest.Set{"cluster": redistest.StartCluster}
+	sets := map[string]func(testing.TB, *redistest.Secured) *redistest.Set{"cluster": redistest.StartCluster}
 	if full.On() {
 		sets["sentinel"] = redistest.StartSentinel
 	}
 	for name, start := range sets {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, start(t))
+			test(t, start(t, nil))
 		})
 	}
 }
