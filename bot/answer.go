@@ -25,13 +25,13 @@ const maxDraws = 8
 func say(parts ...any) card.Message { return card.Lines(text.Lines{text.New(parts...)}) }
 
 // resultMessage is the answer to a request.
-func (a *requests) resultMessage(req request, res call.Result, err error) card.Message {
+func (r *requests) resultMessage(req request, res call.Result, err error) card.Message {
 	refused, is := errors.AsType[*refusal.Refusal](err)
 	switch {
 	case err == nil:
 		return card.Answer(res, req.View != "")
-	case is && errors.Is(err, refusal.ErrUsage) && a.Verbs.Fillable(req.Line):
-		return card.FormOffer(refused, a.Verbs.InThread(req.Line, req.Attack))
+	case is && errors.Is(err, refusal.ErrUsage) && r.Verbs.Fillable(req.Line):
+		return card.FormOffer(refused, r.Verbs.InThread(req.Line, req.Attack))
 	case is && errors.Is(err, refusal.ErrAsk):
 		return card.Ask(refused)
 	case is:
@@ -39,7 +39,7 @@ func (a *requests) resultMessage(req request, res call.Result, err error) card.M
 	}
 	words, fault := call.ForPeople(req.Invocation, err)
 	if fault {
-		a.Log.ErrorContext(req.within(context.Background()), "carry out request", "user", req.Actor.ID, "line",
+		r.Log.ErrorContext(req.within(context.Background()), "carry out request", "user", req.Actor.ID, "line",
 			text.Cut(req.Line.String(), maxLogged), "err", err)
 	}
 	return say(words)
@@ -47,13 +47,13 @@ func (a *requests) resultMessage(req request, res call.Result, err error) card.M
 
 // answer sends a message to who asked. It retries transient failures until one of the contexts ends, and begins no try
 // after more has. It reports whether there is nothing left to try.
-func (a *requests) answer(ctx, more context.Context, req request, msg card.Message) bool {
+func (r *requests) answer(ctx, more context.Context, req request, msg card.Message) bool {
 	if req.Actor.Via == record.ViaPager {
 		return true // it reads none
 	}
 	const most = 30 * time.Second
 	for try := 0; ; try++ {
-		wait, again := a.send(ctx, req, msg)
+		wait, again := r.send(ctx, req, msg)
 		if !again {
 			return true
 		}
@@ -66,13 +66,13 @@ func (a *requests) answer(ctx, more context.Context, req request, msg card.Messa
 // send shows the answer in the view that the request was made in, which may be closed. Else it uses the request's
 // response URL. If there is none, or it has expired, it sends an ephemeral message. A click in a Home tab has neither:
 // the tab is redrawn with the answer on top. again reports a transient failure, and wait how long Slack asks to wait.
-func (a *requests) send(ctx context.Context, req request, msg card.Message) (wait time.Duration, again bool) {
+func (r *requests) send(ctx context.Context, req request, msg card.Message) (wait time.Duration, again bool) {
 	err := errNoAddress
 	if req.View != "" {
-		if err = a.answerView(ctx, req, msg); err == nil {
+		if err = r.answerView(ctx, req, msg); err == nil {
 			if req.Home {
-				if err := a.publishHome(ctx, req, nil); err != nil { // behind the view
-					a.Log.WarnContext(ctx, "draw home tab", "user", req.Actor.ID, "err", err)
+				if err := r.publishHome(ctx, req, nil); err != nil { // behind the view
+					r.Log.WarnContext(ctx, "draw home tab", "user", req.Actor.ID, "err", err)
 				}
 			}
 			return 0, false
@@ -80,20 +80,20 @@ func (a *requests) send(ctx context.Context, req request, msg card.Message) (wai
 	}
 	switch {
 	case req.Home:
-		err = a.publishHome(ctx, req, msg.Blocks)
+		err = r.publishHome(ctx, req, msg.Blocks)
 	case req.ResponseURL != "":
-		err = a.Slack.Respond(ctx, req.ResponseURL, &slack.WebhookMessage{
+		err = r.Slack.Respond(ctx, req.ResponseURL, &slack.WebhookMessage{
 			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: req.Ephemeral,
 		})
 	}
 	if err != nil && req.Channel != "" && req.Actor.ID != "" {
-		err = a.Slack.Ephemeral(ctx, slackconn.Place{Channel: req.Channel, Thread: req.Thread}, req.Actor.ID,
+		err = r.Slack.Ephemeral(ctx, slackconn.Place{Channel: req.Channel, Thread: req.Thread}, req.Actor.ID,
 			msg.Options()...)
 	}
 	if err == nil {
 		return 0, false
 	}
-	a.log.warn(ctx, "answer request", "user", req.Actor.ID, "err", err)
+	r.log.warn(ctx, "answer request", "user", req.Actor.ID, "err", err)
 	if errors.Is(err, errNoAddress) {
 		return 0, false
 	}
@@ -104,39 +104,39 @@ func (a *requests) send(ctx context.Context, req request, msg card.Message) (wai
 var errNoAddress = errors.New("no response URL, no channel with a user, no view")
 
 // answerView replaces the view that the request was made in by the answer (views.update).
-func (a *requests) answerView(ctx context.Context, req request, msg card.Message) error {
+func (r *requests) answerView(ctx context.Context, req request, msg card.Message) error {
 	v, err := card.AnswerView(msg, req.meta())
 	if err == nil {
-		err = a.Slack.UpdateView(ctx, req.View, v)
+		err = r.Slack.UpdateView(ctx, req.View, v)
 	}
 	if err != nil && slackconn.ErrorName(err) != "not_found" {
-		a.log.warn(ctx, "answer in view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
+		r.log.warn(ctx, "answer in view", "user", req.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err
 }
 
 // publishHome draws the Home tab of who asks (views.publish), with an answer on top, when there is room. The role is
 // checked as for a typed status.
-func (a *requests) publishHome(ctx context.Context, req request, answer []slack.Block) error {
+func (r *requests) publishHome(ctx context.Context, req request, answer []slack.Block) error {
 	select {
-	case a.draws <- struct{}{}:
-		defer func() { <-a.draws }()
+	case r.draws <- struct{}{}:
+		defer func() { <-r.draws }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	blocks := a.home(ctx, req)
+	blocks := r.home(ctx, req)
 	if len(answer) > 0 {
 		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)
 	}
 	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: card.Renumber(blocks)}}
-	return a.Slack.PublishHome(ctx, req.Actor.ID, view)
+	return r.Slack.PublishHome(ctx, req.Actor.ID, view)
 }
 
 // home are the blocks of a user's Home tab.
-func (a *requests) home(ctx context.Context, req request) []slack.Block {
+func (r *requests) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
-	res, err := a.Runner.Do(ctx, inv)
+	res, err := r.Runner.Do(ctx, inv)
 	if home, ok := res.Home.(*report.Home); err == nil && ok {
 		return card.Home(*home)
 	}
@@ -144,6 +144,6 @@ func (a *requests) home(ctx context.Context, req request) []slack.Block {
 		return card.HomeUnavailable(refused.All())
 	}
 	text, _ := call.ForPeople(inv, err)
-	a.Log.ErrorContext(ctx, "read home tab", "user", inv.Actor.ID, "err", err)
+	r.Log.ErrorContext(ctx, "read home tab", "user", inv.Actor.ID, "err", err)
 	return card.HomeUnavailable(text)
 }

@@ -230,7 +230,7 @@ func (l typedLine) refuse(err error) int {
 			words += "\n" + refused.Next.In(l.zone)
 		}
 		code := exitFailed
-		if refused.Kind == refusal.ErrUsage || refused.Kind == refusal.ErrUnknown {
+		if errors.Is(err, refusal.ErrUsage) || errors.Is(err, refusal.ErrUnknown) {
 			code = exitUsage
 		}
 		return l.answer(outcomes[refused.Kind], words, code)
