@@ -24,14 +24,14 @@
 //
 // Files:
 //   - apiclient.go: Config, Client, its HTTP client, and the user's call
-//   - call.go: sending a call: effects, tries, pauses, and reading the answer
+//   - call.go: sending a call: effects, tries, pauses, reading the answer; Secret and the token's file
 //   - decode.go: what JSON becomes: envelopes, lists, records, Figure
-//   - listing.go: listings page by page; skipped.go: records that are too long; foreign.go: those of other clients
+//   - listing.go: listings page by page; records that are too long, and those of other clients
 //   - attack.go: attacks and incidents; aggregation.go: attacks by day; vulnerability.go: vulnerabilities
 //   - iprule.go: the IP lists
-//   - rule.go: rules and sets of conditions; condition.go: scopes and comparison; point.go: which part of a request;
-//     path.go: which paths; place.go: hosts and paths as rules have them; met.go: whether an attack meets conditions
-//   - errors.go: Error and its kinds; token.go: Secret and the token's file
+//   - rule.go: rules and sets of conditions; condition.go: scopes, their comparison, and whether an attack meets
+//     them; point.go: which part of a request; path.go: which paths, and hosts and paths as rules have them
+//   - errors.go: Error and its kinds
 //
 // The trap: a listing lags the service's own writes by seconds, and its pages shift while they are read. What was just
 // made and isn't listed is unknown, not gone; a record can come twice, and Attack.ID is the only identity.

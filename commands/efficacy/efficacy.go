@@ -10,7 +10,7 @@
 //     was stopped that the poller saves with each attack, and by its last hit. That is AttackState.Others.
 //
 // Who draws reads both through Mitigations and judges nothing. The sentences are in line.go, the likely reasons in
-// reasons.go; entries.go and overlay.go say what stands at the service.
+// reasons.go; entries.go says what stands at the service.
 package efficacy
 
 import (
