@@ -30,7 +30,7 @@ func changeService(ctx context.Context, c *job) (res call.Result, err error) {
 	}
 	res, err = c.carryOutPlans(ctx, plans)
 	if res.Outcome == "dry_run" && len(c.Needs) > 0 {
-		res.Lines.Add(approval.Note(c.Call))
+		res.Lines = append(res.Lines, approval.Note(c.Call))
 	}
 	return res, err
 }

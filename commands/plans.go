@@ -117,7 +117,7 @@ func carryOutNothing(ctx context.Context, c *job, p call.Plan, res *call.Result)
 	if err := closeUndone(ctx, c, p.Undoes); err != nil {
 		return err
 	}
-	res.Lines.Add(p.Nothing)
+	res.Lines = append(res.Lines, p.Nothing)
 	recordPlan(ctx, c, p, "nothing", p.Nothing.String())
 	return nil
 }
@@ -133,7 +133,7 @@ func carryOutLater(ctx context.Context, c *job, p call.Plan, res *call.Result) e
 			return err
 		case errors.Is(err, refusal.ErrNothing):
 			text, _ := call.ForPeople(c.Invocation, err)
-			res.Lines.Add(text)
+			res.Lines = append(res.Lines, text)
 			recordPlan(ctx, c, p, "nothing", text.String())
 			return nil
 		case err != nil:
@@ -216,7 +216,7 @@ func addChange(res *call.Result, ch record.Change) {
 			line.Addf(", until %v%v", ch.Until, words.Renewal(ch))
 		}
 	}
-	res.Lines.Add(line)
+	res.Lines = append(res.Lines, line)
 }
 
 // newChange is the plan as it will be stored.

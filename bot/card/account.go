@@ -185,7 +185,7 @@ func StoreRebuilt(a *config.Account, facts record.RebuildFacts) Message {
 		for _, channel := range facts.Unread {
 			line.Addf(" %v", text.Channel(channel))
 		}
-		lines.Add(line)
+		lines = append(lines, line)
 	}
 	lines.Addf("*Lost*: clicks that were not yet carried out (click again), requests that waited for approval (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (`protect` it again), and the audit log but for its copy on standard output")
 	return Lines(lines)
@@ -251,7 +251,7 @@ func PermissionLost(a *config.Account, t record.PermissionLoss, changes []record
 		lines, retry := refusedLines(a, r, changes, now), advice.Retry(t, r)
 		button := maker.suggestion(retry)
 		if button == nil {
-			lines.Add(toType(retry))
+			lines = append(lines, toType(retry))
 		}
 		blocks = append(blocks, section(strings.Join(firstLines(flat(lines), maxRefusedText, maxRefusedText), "\n"), button))
 	}
@@ -305,7 +305,7 @@ func refusedLines(a *config.Account, r record.RefusedChange, changes []record.Ch
 func dueLines(a *config.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines text.Lines) {
 	due := change.DueMeanwhile(t, changes, now)
 	for _, ch := range due[:min(maxDue, len(due))] {
-		lines.Add(change.DueLine(a, ch, now))
+		lines = append(lines, change.DueLine(a, ch, now))
 	}
 	if more := len(due) - maxDue; more > 0 {
 		lines.Addf("… and %v more are due: `status` lists what is in force", more)

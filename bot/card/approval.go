@@ -48,10 +48,10 @@ func decidedLines(q record.ApprovalRequest, now time.Time) text.Lines {
 	if q.Reason != "" {
 		lines.Add("Asked because: ", text.Sanitize(q.Reason, words.MaxNote))
 	}
-	lines.Add(needsTwo(q))
+	lines = append(lines, needsTwo(q))
 	switch q.State {
 	case record.RequestOverridden:
-		lines.Add(overrideReason(q))
+		lines = append(lines, overrideReason(q))
 	case record.RequestExpired, record.RequestClosed:
 		lines.Addf("Still wanted? Ask again: `%v`", text.Sanitize(q.Line.String(), maxAskedLine))
 	}

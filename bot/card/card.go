@@ -50,7 +50,7 @@ func (c drawing) render() Message {
 	lines := c.lines(offered)
 	var shown text.Lines
 	for _, l := range lines {
-		shown.Add(l.text())
+		shown = append(shown, l.text())
 	}
 	last := len(shown) - 1
 	buttons, without := c.buttons(offered)

@@ -43,7 +43,7 @@ func whatWasDone(s call.Situation) text.Lines {
 		lines.Add(line, holds(ch, s.Now))
 	}
 	if more := len(all) - len(lines); more > 0 {
-		lines.Add(moreChanges(s, more))
+		lines = append(lines, moreChanges(s, more))
 	}
 	return lines
 }

@@ -269,7 +269,7 @@ func (l *line) spare(spare int, s text.Sentence, values ...any) {
 func (l line) text() text.Text {
 	var all text.Lines
 	for _, p := range l {
-		all.Add(p.text)
+		all = append(all, p.text)
 	}
 	return text.Join(all, " · ")
 }

@@ -101,7 +101,7 @@ func HandoverLines(said record.Triage) text.Lines {
 	}
 	lines := text.Lines{line}
 	if i := slices.IndexFunc(said.Notes, func(n record.Note) bool { return n.ID == o.Note }); i >= 0 {
-		lines.Add(words.Note(said.Notes[i]))
+		lines = append(lines, words.Note(said.Notes[i]))
 	}
 	return lines
 }
@@ -144,7 +144,7 @@ func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines text.L
 	if now.Is(now.By) {
 		line = text.Lead(text.Sanitize(now.Name, maxNoticeName), " takes over ", what)
 	}
-	lines.Add(line)
+	lines = append(lines, line)
 	for _, who := range slices.Sorted(maps.Keys(from)) {
 		lines.Add(text.User(who), ": no longer yours: ", text.Enumerate(from[who], maxTakenIDs, text.AsCode))
 	}

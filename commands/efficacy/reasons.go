@@ -42,13 +42,13 @@ func hindrances(s call.Situation, c record.Change) text.Lines {
 	for _, sub := range subjectsOf(c) {
 		for _, e := range s.Entries {
 			if sub.target != nil && e.List == apiclient.ListAllow && overlaps(e, *sub.target) && call.Overlap(e.Apps, sub.apps) {
-				all.Add(wins(words.Sources(e), e))
+				all = append(all, wins(words.Sources(e), e))
 			}
 		}
 	}
 	for _, source := range s.Attack.Sources {
 		if e := Listed(s, apiclient.ListAllow, source); e != nil && c.CreatesRules() {
-			all.Add(wins(source.IP.String(), *e))
+			all = append(all, wins(source.IP.String(), *e))
 		}
 	}
 	return all

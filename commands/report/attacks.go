@@ -118,7 +118,7 @@ func AttackLines(c *call.Call, k record.KnownAttack) (lines text.Lines) {
 	if k.Incident() {
 		lines.Addf("%v. `vulns %v` shows it with its incidents", worked(k.Attack), text.Field(k.VulnID))
 	}
-	lines.Add(sourcesLine(k.Attack, func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }))
+	lines = append(lines, sourcesLine(k.Attack, func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }))
 	lines.Addf("First hit %v, %v, %v, %v", words.Ago(k.First, c.Now), words.Figure(k.Payloads, "payload"),
 		words.Figure(k.SourceCount, "source"), words.Answers(k.Attack))
 	return lines

@@ -99,7 +99,7 @@ func (h Home) where() record.Line {
 // PartLines are parts as lines, where there are no buttons. Pages cut the rows; nil: all are shown.
 func PartLines(parts []call.Part, pages *call.Pager) (lines text.Lines) {
 	for _, p := range parts {
-		lines.Add(p.Title)
+		lines = append(lines, p.Title)
 		if pages != nil {
 			lines = append(lines, pages.Part(len(p.Rows), func(i int) text.Text { return p.Rows[i].Text })...)
 			continue
@@ -108,7 +108,7 @@ func PartLines(parts []call.Part, pages *call.Pager) (lines text.Lines) {
 			lines.Add("• ", r.Text)
 		}
 		if p.More != nil {
-			lines.Add(p.More)
+			lines = append(lines, p.More)
 		}
 	}
 	return lines
@@ -382,7 +382,7 @@ func (o Overview) trouble() (lines text.Lines) {
 			if !h.Since.IsZero() {
 				line.Add("; so since ", h.Since)
 			}
-			lines.Add(line)
+			lines = append(lines, line)
 		}
 		if h.Capped != "" {
 			lines.Addf("*Not all attacks are watched: *%v", h.Capped)
@@ -397,7 +397,7 @@ func (o Overview) trouble() (lines text.Lines) {
 			line.Addf(". Whether change `%v` is in force is unknown, and wafbot can't end it: look at `lists` and `rules`",
 				text.Field(id))
 		}
-		lines.Add(line)
+		lines = append(lines, line)
 	}
 	if t := o.PermissionLoss; t != nil {
 		lines.Addf("*WAF permission lost: *the service doesn't let wafbot %v, since %v", t.Cannot(), t.Since)

@@ -191,10 +191,10 @@ func (s Summary) unseen() call.Part {
 	}
 	var lines text.Lines
 	for _, m := range s.Modes {
-		lines.Add(m.Text(s.Of, s.Now))
+		lines = append(lines, m.Text(s.Of, s.Now))
 	}
 	for _, o := range s.Outages {
-		lines.Add(words.Outage(o))
+		lines = append(lines, words.Outage(o))
 	}
 	p.Rows = rowsOf(lines)
 	return p
