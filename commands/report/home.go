@@ -194,10 +194,10 @@ func rowsOf(lines text.Lines) (rows []call.Row) {
 
 // unknownOf says why it is unknown what goes on in accounts: a line for each cause, with a few of its accounts.
 func unknownOf(faults map[string]string) (lines text.Lines) {
-	all := words.Alike(slices.Sorted(maps.Keys(faults)), func(account string) string { return faults[account] })
-	for _, said := range all[:min(maxCauses, len(all))] {
-		names := text.Enumerate(said.Accounts, maxNamed, func(a string) text.Text { return text.Lead(a) })
-		lines.Add(names, ": what goes on is unknown: ", said.Words)
+	all := words.Alike(slices.Sorted(maps.Keys(faults)), func(x, y string) bool { return faults[x] == faults[y] })
+	for _, accounts := range all[:min(maxCauses, len(all))] {
+		names := text.Enumerate(accounts, maxNamed, func(a string) text.Text { return text.Lead(a) })
+		lines.Add(names, ": what goes on is unknown: ", faults[accounts[0]])
 	}
 	return lines
 }

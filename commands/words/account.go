@@ -3,6 +3,7 @@ package words
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,36 +75,27 @@ func Protected(p record.Protected) text.Text {
 	return line
 }
 
-// Said is what is said of accounts.
-type Said struct {
-	Words    string
-	Accounts []string
-}
-
-// Alike are accounts by what is said of them, in the order in which it is said first.
-func Alike(accounts []string, of func(account string) string) (all []Said) {
-	at := map[string]int{}
-	for _, a := range accounts {
-		words := of(a)
-		i, said := at[words]
-		if !said {
-			i, at[words] = len(all), len(all)
-			all = append(all, Said{Words: words})
+// Alike puts items that are the same into groups, in the order of each group's first item.
+func Alike[T any](all []T, same func(x, y T) bool) (groups [][]T) {
+	for _, one := range all {
+		i := slices.IndexFunc(groups, func(of []T) bool { return same(of[0], one) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
 		}
-		all[i].Accounts = append(all[i].Accounts, a)
+		groups[i] = append(groups[i], one)
 	}
-	return all
+	return groups
 }
 
 // Each says something about accounts: once if it is the same for all, else each with its accounts.
 func Each(accounts []string, of func(account string) string) text.Text {
 	var lines text.Lines
-	all := Alike(accounts, of)
-	for _, said := range all {
-		line := text.New(said.Words)
+	all := Alike(accounts, func(x, y string) bool { return of(x) == of(y) })
+	for _, alike := range all {
+		line := text.New(of(alike[0]))
 		if len(all) > 1 {
 			line.Addf(" (%v)",
-				text.Enumerate(said.Accounts, call.ShortList, func(a string) text.Text { return text.New(a) }))
+				text.Enumerate(alike, call.ShortList, func(a string) text.Text { return text.New(a) }))
 		}
 		lines.Add(line)
 	}
