@@ -183,9 +183,8 @@ func deniedInVain(s call.Situation, source apiclient.Source) bool {
 
 // denies reports whether a change put the source on the denylist.
 func denies(s call.Situation, ch record.Change, source apiclient.Source) bool {
-	return slices.ContainsFunc(ch.Steps, func(step record.Step) bool {
-		return step.Kind == record.AddEntry && step.Done && step.Entry.List == apiclient.ListDeny &&
-			efficacy.Holds(s, *step.Entry, source)
+	return slices.ContainsFunc(ch.Did(record.AddEntry), func(step record.Step) bool {
+		return step.Entry.List == apiclient.ListDeny && efficacy.Holds(s, *step.Entry, source)
 	})
 }
 

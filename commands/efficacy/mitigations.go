@@ -94,10 +94,8 @@ func Others(s call.Situation, speed float64) (all []record.Mitigation) {
 			continue
 		}
 		m := own(s, c)
-		for _, step := range c.Steps {
-			if step.Kind == record.AddEntry && step.Done {
-				m.Sources = append(m.Sources, denied(s, *step.Entry, c.At)...)
-			}
+		for _, step := range c.Did(record.AddEntry) {
+			m.Sources = append(m.Sources, denied(s, *step.Entry, c.At)...)
 		}
 		if len(m.Sources) > 0 {
 			all = append(all, by.judged(s, m))

@@ -77,11 +77,9 @@ func shortenedTo(s call.Situation, c record.Change) (end time.Time) {
 	if !listedAfter(s, c) {
 		return end
 	}
-	for _, step := range c.Steps {
-		if step.Done && step.Kind == record.AddEntry {
-			if longest, ok := LongEnough(*step.Entry, s.Entries); !ok {
-				end = longest.Expires
-			}
+	for _, step := range c.Did(record.AddEntry) {
+		if longest, ok := LongEnough(*step.Entry, s.Entries); !ok {
+			end = longest.Expires
 		}
 	}
 	return end

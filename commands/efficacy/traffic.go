@@ -175,8 +175,8 @@ func OneAddress(e apiclient.IPRule) bool {
 
 // DeniedAddresses are the addresses that the change denies one by one.
 func DeniedAddresses(c record.Change) (all []netip.Addr) {
-	for _, s := range c.Steps {
-		if s.Kind == record.AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && OneAddress(*s.Entry) {
+	for _, s := range c.Did(record.AddEntry) {
+		if s.Entry.List == apiclient.ListDeny && OneAddress(*s.Entry) {
 			all = append(all, s.Entry.Subnet.Addr())
 		}
 	}
