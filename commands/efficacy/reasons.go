@@ -40,14 +40,20 @@ func likelyReasons(s call.Situation, c record.Change) text.Lines {
 func hindrances(s call.Situation, c record.Change) text.Lines {
 	all := powerless(s)
 	for _, sub := range subjectsOf(c) {
+		if sub.target == nil {
+			continue
+		}
 		for _, e := range s.Entries {
-			if sub.target != nil && e.List == apiclient.ListAllow && overlaps(e, *sub.target) && call.Overlap(e.Apps, sub.apps) {
+			if e.List == apiclient.ListAllow && overlaps(e, *sub.target) && call.Overlap(e.Apps, sub.apps) {
 				all = append(all, wins(words.Sources(e), e))
 			}
 		}
 	}
+	if !c.CreatesRules() {
+		return all
+	}
 	for _, source := range s.Attack.Sources {
-		if e := Listed(s, apiclient.ListAllow, source); e != nil && c.CreatesRules() {
+		if e := Listed(s, apiclient.ListAllow, source); e != nil {
 			all = append(all, wins(source.IP.String(), *e))
 		}
 	}
