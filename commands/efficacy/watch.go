@@ -195,11 +195,13 @@ func (w *Watch) observe(g record.Poll) {
 		}
 	}
 	w.most.prune(g.At)
+	if !g.Since.IsZero() {
+		return
+	}
 	for _, ch := range w.changes {
-		if e := w.seen[ch.ID]; g.Since.IsZero() {
-			e.From = g.At
-			w.seen[ch.ID] = e
-		}
+		e := w.seen[ch.ID]
+		e.From = g.At
+		w.seen[ch.ID] = e
 	}
 }
 
