@@ -39,7 +39,7 @@ func Advise(s call.Situation) Advice {
 		a.Notes.Addf("*Marked as a false positive* at the service: no mitigation is advised, and no one is called while it is")
 	case s.Attack.Status() == apiclient.StatusBlocked:
 		a.Notes.Addf("The WAF blocks all hits: there is nothing to add")
-	case WatchedOnly(s):
+	case watchedOnly(s):
 		a.note(text.New(text.Sanitize(s.Account.AppName(s.Attack.App), text.MaxField/2), " can't block: no denial, patch or mode stops anything there"))
 	case allowlisted(s):
 		a.Notes.Addf("All sources are on the allowlist, which wins over denials, patches and modes")
@@ -179,7 +179,7 @@ func (a *Advice) mode(s call.Situation) {
 	switch {
 	case !app.Known:
 		a.Notes.Addf("No mode: the service doesn't name the application")
-	case LooksClean(s.Attack.Type):
+	case looksClean(s.Attack.Type):
 		a.Notes.Addf("No mode: each request of such an attack looks clean by itself")
 	case ownInForce(s, func(ch record.Change) bool { return ch.Line.Name == "mode" }): // its own line on the card says so
 	case now == apiclient.ModeBlock:
@@ -196,9 +196,9 @@ func ownInForce(s call.Situation, such func(record.Change) bool) bool {
 
 var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "api_abuse", "bot"}
 
-// LooksClean reports whether the requests of an attack of that type look clean one by one, so that blocking mode stops
+// looksClean reports whether the requests of an attack of that type look clean one by one, so that blocking mode stops
 // none of them.
-func LooksClean(attackType string) bool { return slices.Contains(behavioural, attackType) }
+func looksClean(attackType string) bool { return slices.Contains(behavioural, attackType) }
 
 func lineFor(s call.Situation, name string, words ...string) record.Line {
 	return record.LineOf(s.Account.Name, name, words...).With("attack", s.ID)

@@ -39,7 +39,7 @@ func moreBlock(s call.Situation) Group {
 	if s.Policy.ChangesNow() == config.ChangesOff {
 		return g
 	}
-	a, blocks := s.Attack, !WatchedOnly(s)
+	a, blocks := s.Attack, !watchedOnly(s)
 	if s.Storm == nil && blocks && apiclient.Patchable(a.Type) {
 		g.add("Deny + patch", "The top source in about 1 min, the hole in minutes", lineFor(s, "contain"))
 		g.add("Patch only", "All sources, in minutes to 1 h", lineFor(s, "patch"))

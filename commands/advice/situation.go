@@ -39,9 +39,9 @@ func listedEntry(s call.Situation, list string, source apiclient.Source) (e *api
 	return e, text.New(where, words.Until(e.Expires))
 }
 
-// WatchedOnly reports whether the nodes of the attack's application, or of all that a storm is on, only watch, so that
+// watchedOnly reports whether the nodes of the attack's application, or of all that a storm is on, only watch, so that
 // nothing stops it there.
-func WatchedOnly(s call.Situation) bool {
+func watchedOnly(s call.Situation) bool {
 	watched := func(app int64) bool { return s.Account.Applications[int(app)].CannotBlock() }
 	if s.Storm == nil {
 		return s.Attack.App.Known && watched(s.Attack.App.N)

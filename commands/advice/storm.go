@@ -15,7 +15,7 @@ import (
 func noStormDeny(s call.Situation) text.Lines {
 	lines := text.Lines{text.Newf("*No one deny stops this.* *What can:* a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
 	method, place, ok := stormPlace(s)
-	if !ok || WatchedOnly(s) {
+	if !ok || watchedOnly(s) {
 		return lines
 	}
 	closing := record.LineOf("", "block-path", method, place).With("for", "30m")
@@ -51,7 +51,7 @@ func ShowUnblocked(s call.Situation) []call.Suggestion {
 
 // denyInStorm offers to deny the busiest source of what gets through that may be denied, and says why others may not.
 func (a *Advice) denyInStorm(s call.Situation) {
-	if len(s.Storm.Behind) > 0 && WatchedOnly(s) {
+	if len(s.Storm.Behind) > 0 && watchedOnly(s) {
 		a.Notes.Addf("No deny: no application of the storm can block, so it would stop nothing there")
 		return
 	}

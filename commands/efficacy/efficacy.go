@@ -183,7 +183,7 @@ func supersededBy(c record.Change, all []record.Change) *record.Change {
 			s := &all[i].Steps[j]
 			takes := func(made record.Step) bool {
 				return made.Done && (made.Kind == record.CreateRule && s.Rule != nil && s.Rule.ID == CurrentRule(all, made.ID) ||
-					made.Kind == record.AddEntry && s.Entry != nil && Ours(*s.Entry, c, made))
+					made.Kind == record.AddEntry && s.Entry != nil && ours(*s.Entry, c, made))
 			}
 			deletes := s.Kind == record.DeleteRule || s.Kind == record.DeleteEntry
 			if deletes && s.Done && all[i].State != record.StateUndone && slices.ContainsFunc(c.Steps, takes) {

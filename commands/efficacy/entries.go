@@ -57,7 +57,7 @@ func EntryDone(entries []apiclient.IPRule, ch record.Change, step *record.Step) 
 		return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return Unchanged(e, *step.Entry) })
 	}
 	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool {
-		return Ours(e, ch, *step) && (NamedBy(e, ch) || LastsAsLong(e, *step.Entry))
+		return ours(e, ch, *step) && (NamedBy(e, ch) || LastsAsLong(e, *step.Entry))
 	})
 	if i >= 0 {
 		step.ID = entries[i].ID
@@ -78,13 +78,13 @@ func RuleDone(rules []apiclient.Rule, step *record.Step) bool {
 	return i >= 0
 }
 
-// Ours reports whether an entry is the one that the step made: by its reason, which begins with the change's id,
+// ours reports whether an entry is the one that the step made: by its reason, which begins with the change's id,
 // or, of one that was put back or prolonged, is the one it had before.
-func Ours(e apiclient.IPRule, ch record.Change, step record.Step) bool {
+func ours(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 	return SameSource(e, *step.Entry) && (NamedBy(e, ch) || e.Reason == step.Entry.Reason)
 }
 
-// PartOf reports whether an entry is the one that the step made, as Ours does, or what is left of it for some of its
+// PartOf reports whether an entry is the one that the step made, as ours does, or what is left of it for some of its
 // sources.
 func PartOf(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 	part := *step.Entry
@@ -92,7 +92,7 @@ func PartOf(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 		part.Values = e.Values
 	}
 	step.Entry = &part
-	return Ours(e, ch, step)
+	return ours(e, ch, step)
 }
 
 // NamedBy reports whether an entry's reason names the change.

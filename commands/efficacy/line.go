@@ -51,8 +51,8 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 	return nil
 }
 
-// Head says in as few words as can be what a change does; nothing while it need not work yet.
-func Head(s call.Situation, c record.Change) text.Text {
+// head says in as few words as can be what a change does; nothing while it need not work yet.
+func head(s call.Situation, c record.Change) text.Text {
 	switch head := finding(s.Efficacy[c.ID]); {
 	case replaced(s, c):
 		return text.Lead("replaced")
@@ -81,7 +81,7 @@ func unwatched(s call.Situation, c record.Change) bool {
 
 // Brief are words for a row of a listing, where there is no room for times and reasons.
 func Brief(s call.Situation, c record.Change) text.Text {
-	line, e := Head(s, c), s.Efficacy[c.ID]
+	line, e := head(s, c), s.Efficacy[c.ID]
 	if len(line) > 0 && !Gone(s, c) && (e.Finding == record.Working || e.Finding == record.PartlyWorking) {
 		line.Addf(", at least %v stopped", text.Number(e.Stopped()))
 	}

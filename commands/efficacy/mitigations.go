@@ -102,7 +102,7 @@ func Others(s call.Situation, speed float64) (all []record.Mitigation) {
 		}
 	}
 	for _, e := range s.Entries {
-		byUs := func(c record.Change, step record.Step) bool { return step.Kind == record.AddEntry && Ours(e, c, step) }
+		byUs := func(c record.Change, step record.Step) bool { return step.Kind == record.AddEntry && ours(e, c, step) }
 		if sources := denied(s, e, e.Created); len(sources) > 0 && !made(known, byUs) {
 			all = append(all, by.judged(s, record.Mitigation{Does: "Deny " + words.Sources(e), By: text.Field(e.Author),
 				ID: e.ID, Sources: sources, Since: e.Created, Until: e.Expires}))
