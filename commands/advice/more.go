@@ -268,8 +268,8 @@ func modeButton(s call.Situation, now string) call.Suggestion {
 	})
 }
 
-// changesRules marks a button's line with what its dialog says, so that the click isn't asked about it again: nothing
-// worse can come of it than that answer.
+// changesRules marks a button's line with what its dialog says, so that the click isn't asked about it again: a
+// refusal is the worst that can happen.
 func changesRules(s call.Situation, b call.Suggestion) call.Suggestion {
 	if !s.Context.RulesLockedAt.IsZero() {
 		b.Confirm = append(b.Confirm, call.Sentence{Spare: locked,

@@ -13,9 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// LongEnough finds an entry that holds already for at least as long and everywhere where it is wanted.
-// The longest counts of those that do at least as much. One whose end the service does not say lasts longest: an entry
-// must never be shortened.
+// LongEnough is the entry that lasts longest of those that do at least as much as one that is wanted; ok reports whether
+// it lasts as long, too. If the service doesn't say an entry's end, it lasts longest: no entry may be shortened.
 func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (longest apiclient.IPRule, ok bool) {
 	for _, e := range lists {
 		longer := !ok || e.Expires.IsZero() || !LastsAsLong(longest, e)

@@ -11,8 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// observed say what was seen of a change; nothing while it need not work yet. A source that is still trying goes on for
-// so long after its last hit.
+// observed says what was seen of a change; nothing while it need not work yet. A source counts as trying for the time
+// ongoing after its last hit.
 func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Text {
 	if keys := partsOf(c); len(keys) > 1 {
 		return observedSources(e, keys, c, ongoing)

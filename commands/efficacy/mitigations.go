@@ -126,9 +126,9 @@ func Others(s call.Situation, speed float64) (all []record.Mitigation) {
 	return all
 }
 
-// judged is a mitigation with what it does, by the tries of its sources, or of a rule, that were seen stopped since it
-// was made, and the attack's last hit, if that came later. Of a source it isn't known when its last hit got through: of
-// an entry that counts only if it denies all sources.
+// judged is a mitigation with its finding. It counts the tries that were stopped since the mitigation was made, and the
+// attack's last hit if that came later. Nobody knows which source sent that hit, so it counts against an entry only if
+// the entry denies all sources.
 func (j judge) judged(s call.Situation, m record.Mitigation, seen ...record.Tally) record.Mitigation {
 	for _, source := range m.Sources {
 		seen = append(seen, s.Stopped.Sources[source])

@@ -17,7 +17,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// atFour is when the tests of what a card says look at it.
+// atFour is when the tests look at the card.
 var atFour = time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC)
 
 // share is a source with its hits, as a record lists it.
@@ -39,7 +39,7 @@ func deniedBy(entries ...apiclient.IPRule) record.Change {
 	return ch
 }
 
-// said is a card's line of what was seen of a change at an attack on Shop, whose entries stand at the service.
+// said is the card's line about a change against an attack on Shop. The service lists the change's entries.
 func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) string {
 	s := call.Situation{
 		Account: &config.Account{Name: "acme", Applications: map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
@@ -105,7 +105,7 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 		"other applications", "what got through there is no matter of this one")
 }
 
-// Of several sources each is said to be what it is.
+// Each of several sources is reported by its own finding.
 func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0), entryFor(apiclient.ListDeny, "203.0.113.8/32", 0), entryFor(apiclient.ListDeny, "203.0.113.9/32", 0))
@@ -123,7 +123,7 @@ func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
 	require.NotContains(t, back, "came back", "its source tried to the end: whether it came back was not seen")
 }
 
-// What tried to the end did not come back yet.
+// A source that tried to the end hasn't come back yet.
 func TestStillTryingToTheEndIsNotComingBack(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))

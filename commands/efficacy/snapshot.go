@@ -32,7 +32,7 @@ type delta struct {
 // all were listed.
 func deltaOf(g record.Poll, p record.AttackDelta, most highs) delta {
 	s, status := delta{record: p.Now, sources: map[netip.Addr]growth{}}, p.Now.Status()
-	grown := growth{since: p.Now.First, last: record.Earlier(p.Now.Last, g.At)} // of no known last hit, now
+	grown := growth{since: p.Now.First, last: record.Earlier(p.Now.Last, g.At)} // now, if the last hit is unknown
 	before := apiclient.Attack{Hits: apiclient.Known(0), SourceCount: apiclient.Known(0)}
 	if p.Before != nil {
 		before, grown.since = *p.Before, g.Since

@@ -59,7 +59,7 @@ func subjectsOf(c record.Change) (all []subject) {
 	return all
 }
 
-// of is what came of all that the subject is to stop, and how the record has it: as let through, as stopped, or as
+// of counts the hits that the subject should stop, and says what the record shows of them: let through, stopped, or
 // neither for sure.
 func (s subject) of(g delta) (came growth, as apiclient.Status) {
 	if s.target != nil {
@@ -107,7 +107,7 @@ func (s subject) elsewhere(a apiclient.Attack) bool {
 		return a.App.Known && !call.HoldsFor(s.apps, appsOf(a))
 	}
 	otherPlace := s.otherAttack(a) || apiclient.ConditionsMet(s.rule.Conditions, a) == apiclient.MetNo
-	a.Type = apiclient.TypeVirtualPatch // of which the part alone counts
+	a.Type = apiclient.TypeVirtualPatch // such a record is compared by its part alone
 	return otherPlace || s.rule.Type == apiclient.RulePatch && !s.patches(a)
 }
 

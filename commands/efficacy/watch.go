@@ -101,8 +101,8 @@ func (w *Watch) Judge(ctx context.Context, g record.Poll) (found record.Judged, 
 	return found, nil
 }
 
-// find judges all that is watched, and what no change is judged by of the attacks where that may have turned; in what
-// situation.
+// find judges the changes that are watched, and what others did against attacks where that may have turned. It also
+// gives the situation that it judged in.
 func (w *Watch) find(g record.Poll, edited []string) (found record.Judged, s call.Situation) {
 	found = record.Judged{Others: map[string][]record.Mitigation{}, Stale: edited}
 	if len(w.changes)+len(g.Attacks) == 0 {
@@ -259,8 +259,8 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []record.Judg
 
 func wantsWords(j record.Judgement) bool { return j.Turned || j.Efficacy.Finding == record.NotWorking }
 
-// failure is the event that a mitigation does not work though it should, or that what it denied came back, each time
-// once.
+// failure is the event that a mitigation doesn't work, or that a source came back after its denial. Each time has an id
+// of its own.
 func failure(j record.Judgement, channel string) record.Event {
 	kind := record.MitigationNotWorking
 	if j.Efficacy.Finding == record.SourceReturned {

@@ -114,7 +114,7 @@ func PartLines(parts []call.Part, pages *call.Pager) (lines text.Lines) {
 	return lines
 }
 
-// counted is a part whose title, a sentence, ends with how many rows it has; without rows the zero Part.
+// counted is a part whose title ends with the number of its rows; without rows it is the zero Part.
 func counted(title text.Sentence, rows []call.Row, values ...any) call.Part {
 	if len(rows) == 0 {
 		return call.Part{}

@@ -87,7 +87,7 @@ func shownNeeds(c *call.Call) (n call.Needs) {
 	return n
 }
 
-// known is a fact, nothing where it is unknown; then why is added to away.
+// known is the value of a fact. If it couldn't be read, the error is added to away.
 func known[T any](away *error, fact interface{ Get() (T, error) }) T {
 	value, err := fact.Get()
 	*away = errors.Join(*away, err)

@@ -228,7 +228,7 @@ func (s Summary) undone() call.Part {
 
 func (s Summary) notes() call.Part {
 	var lines text.Lines
-	// Of an account that was handed over there is one note on all its attacks.
+	// Handing over an account puts the same note on all its attacks.
 	for _, same := range words.Alike(s.Notes, func(x, y NoteOn) bool { return x.ID == y.ID }) {
 		n := same[0]
 		about := text.Newf("`%v`", n.Attack)

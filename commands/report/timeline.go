@@ -22,7 +22,7 @@ type moment struct {
 
 type moments []moment
 
-// add adds a moment, if it is one.
+// add adds a moment, unless its time is unknown.
 func (all *moments) add(at time.Time, line text.Text, below ...text.Text) {
 	if !at.IsZero() {
 		*all = append(*all, moment{at, line, below})

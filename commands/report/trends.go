@@ -187,7 +187,7 @@ func bars(figures []int) string {
 	return b.String()
 }
 
-// addSeries adds those of a kind, the most frequent first, each bar with its name.
+// addSeries adds the series of a kind, the most frequent first.
 func addSeries(lines *text.Lines, title string, all []Series, name func(string) any) {
 	if len(all) > 0 {
 		lines.Add(text.Bold(title))

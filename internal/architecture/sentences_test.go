@@ -51,7 +51,7 @@ func requireWhole(t *testing.T, path string, call *ast.CallExpr) {
 	}
 }
 
-// written is what a string says that stands in the source, if need be in several pieces.
+// written is the text of a string literal, or of several that are added; "" of anything else.
 func written(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -269,8 +269,7 @@ func (c *Config) PagerSecret(name string) apiclient.Secret {
 	return ""
 }
 
-// Mismatch names the first key of a match of the account's that an attack doesn't meet; "" if it meets all. Hits that
-// are unknown are enough.
+// Mismatch names the first key of a match that an attack doesn't meet; "": it meets all. Unknown hits meet min_hits.
 func (a *Account) Mismatch(m Match, attack apiclient.Attack) string {
 	is := func(words []string, one string) bool { return len(words) == 0 || slices.Contains(words, one) }
 	sameApp := func(name string) bool { return attack.App == apiclient.Known(int64(a.ApplicationID(name))) }
@@ -312,8 +311,8 @@ func (a *Account) Tried(attack apiclient.Attack) []TriedRoute {
 	return all
 }
 
-// Suppresses reports whether it is one of the quiet hours, by a zone's clock on the wall (nil: UTC's), and the attack
-// mentions no people in them: it is no incident and is blocked. Pagers are called at any hour.
+// Suppresses reports whether an attack mentions nobody at a time: in quiet hours of a zone (nil: UTC) only incidents and
+// attacks that aren't blocked do. Pagers are called at any hour.
 func (q Quiet) Suppresses(zone *time.Location, a apiclient.Attack, at time.Time) bool {
 	return !a.Incident() && a.Status() != apiclient.StatusNotBlocked && q.covers(at.In(cmp.Or(zone, time.UTC)))
 }

@@ -128,7 +128,7 @@ type State struct {
 	Replicas     *int           // that live, this one among them
 	Requests     *Queue         // of all replicas
 	RedisClock   *time.Duration // how far it is ahead of this machine's
-	ServiceClock *time.Duration // likewise, of the service whose clock is farthest from it
+	ServiceClock *time.Duration // the same, for the service whose clock is farthest from it
 	Accounts     []Account      // all that are configured
 	Config       *Config
 }

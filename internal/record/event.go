@@ -85,8 +85,8 @@ var kinds = map[EventKind]struct {
 	SummaryDue:           {5, func([]byte) (Detail, error) { return nil, nil }}, //nolint:nilnil // it has none
 }
 
-// Event is something that happened and may be posted. What it is about is stored for itself, as it is by now: no event
-// repeats it.
+// Event is something that happened and may be posted. It names what it is about, and repeats nothing that is stored of
+// that: the notifier reads it when it posts.
 type Event struct {
 	ID      string    `json:"id"` // delivery id: any replica computes the same for the same event
 	Account string    `json:"account"`
@@ -167,13 +167,13 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Said is what an event about an attack says of the time when it happened; zero of other events.
+// Said is the detail of an event about an attack; zero for other events.
 func (e Event) Said() AttackFacts {
 	said, _ := e.Detail.(AttackFacts)
 	return said
 }
 
-// Subjects are the attacks that are drawn for an event: of each of them what is stored stays until it is notified.
+// Subjects are the attacks that are drawn for an event. They stay stored until it is notified.
 func (e Event) Subjects() []string {
 	gap, _ := e.Detail.(GapFacts)
 	return append(slices.Concat(gap.Began, gap.Over), e.Subject)
@@ -239,12 +239,12 @@ func Reposted(delivery string) (again, stands bool) {
 // Detail is what an event says that no stored record does. Each kind has one type, of those that follow.
 type Detail any
 
-// AttackFacts is what an event about an attack or a storm says beside what is stored of that by now.
+// AttackFacts is what an event about an attack or a storm says that isn't stored of it.
 type AttackFacts struct {
 	Mention    string `json:"mention,omitempty"`    // the user or user group of its route; "": none
 	Suppressed bool   `json:"suppressed,omitempty"` // it mentions no one now, also not its owner
 	Former     string `json:"former,omitempty"`     // CHANNEL TS of the former card, of CardLost and CardLeft
-	To         string `json:"to,omitempty"`         // user id of the owner, of HandedOver and TookOver; of AckLapsed of who was
+	To         string `json:"to,omitempty"`         // user id of the owner (HandedOver, TookOver), or of the former one (AckLapsed)
 }
 
 // ChangeFacts names a change. The notifier reads it again: it may have changed meanwhile.
@@ -297,7 +297,7 @@ type GapFacts struct {
 	Began      []string  `json:"began"`         // attacks that have a card, as the service names them, the oldest first, at most 20
 	BeganCount int       `json:"began_count"`   // all of these
 	Grouped    int       `json:"grouped"`       // that began and that only a storm's card shows
-	Over       []string  `json:"over"`          // that are over and get no card, likewise
+	Over       []string  `json:"over"`          // that are over and get no card, listed like Began
 	OverCount  int       `json:"over_count"`
 }
 

@@ -33,7 +33,7 @@ type DueDecision struct {
 	Seen   bool      // it was verified that a mode's rule is the only one, which the change notes
 }
 
-// Ask has people asked about the change, once for each end.
+// Ask decides whether people are asked about the change: once for each end.
 func (l *DueDecision) Ask(wanted bool) {
 	if l.Asks = wanted && !l.Change.Asked.Equal(l.Change.Until); l.Asks {
 		l.Change.Asked = l.Change.Until
@@ -65,7 +65,7 @@ type Saves struct {
 
 type requestKey struct{}
 
-// WithRequest has what is logged with the context name the request; "": it names none.
+// WithRequest makes what is logged with the context name the request; "": it changes nothing.
 func WithRequest(ctx context.Context, id string) context.Context {
 	if id == "" {
 		return ctx

@@ -191,7 +191,7 @@ func (s *Set) Whole() error {
 	})
 }
 
-// atOnce is how many keys of a slot are moved together: few, so that clients meet slots of which a part has moved.
+// atOnce is how many keys of a slot are moved together: few, so that clients meet slots that have moved in part.
 const atOnce = "2"
 
 // MoveSlot moves a slot that holds something from the nth of a cluster's masters, counted round, to the next one, as redis-cli --cluster reshard does, while
@@ -219,7 +219,7 @@ func (s *Set) MoveSlot(n int) error {
 	if err == nil {
 		err = from.migrate(slot, to)
 	}
-	for _, server := range slices.Concat([]*Server{to, from}, masters) { // first who takes it, so that it is nobody's at no time
+	for _, server := range slices.Concat([]*Server{to, from}, masters) { // the taker first, so that the slot always has an owner
 		say(server, "CLUSTER", "SETSLOT", slot, "NODE", taker)
 	}
 	return err

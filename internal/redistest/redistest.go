@@ -215,7 +215,7 @@ func until(what string, ok func() bool) error {
 // answeredTime is the time in answers of scripts, in microseconds.
 var answeredTime = regexp.MustCompile(`(\$16\r\n)(\d{16})(\r\n)`)
 
-// WrongTime is what a server answers whose clock is ahead by so much, for the filter of a proxy before it: only what clients are told is changed.
+// WrongTime is an answer as a server gives it whose clock is ahead. A proxy's filter uses it, so the server keeps its own time.
 func WrongTime(answer []byte, by time.Duration) []byte {
 	return answeredTime.ReplaceAllFunc(answer, func(found []byte) []byte {
 		part := answeredTime.FindSubmatch(found)
