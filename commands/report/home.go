@@ -43,13 +43,23 @@ func (h Home) Roles() text.Text {
 	return h.each(func(o Overview) string { return o.Role.String() })
 }
 
+// each says something about the accounts: once if it is the same for all, else each with its accounts.
 func (h Home) each(of func(o Overview) string) text.Text {
 	said := map[string]string{}
 	var names []string
 	for _, o := range h.Accounts {
 		said[o.Account], names = of(o), append(names, o.Account)
 	}
-	return words.Each(names, func(account string) string { return said[account] })
+	var lines text.Lines
+	all := alike(names, func(x, y string) bool { return said[x] == said[y] })
+	for _, accounts := range all {
+		line := text.New(said[accounts[0]])
+		if len(all) > 1 {
+			line.Addf(" (%v)", text.Enumerate(accounts, call.ShortList, func(a string) text.Text { return text.New(a) }))
+		}
+		lines.Add(line)
+	}
+	return text.Join(lines, "; ")
 }
 
 // section is a part of an answer, and how it is cut where all of it must fit in one message.
@@ -194,7 +204,7 @@ func rowsOf(lines text.Lines) (rows []call.Row) {
 
 // unknownOf says why it is unknown what goes on in accounts: a line for each cause, with a few of its accounts.
 func unknownOf(faults map[string]string) (lines text.Lines) {
-	all := words.Alike(slices.Sorted(maps.Keys(faults)), func(x, y string) bool { return faults[x] == faults[y] })
+	all := alike(slices.Sorted(maps.Keys(faults)), func(x, y string) bool { return faults[x] == faults[y] })
 	for _, accounts := range all[:min(maxCauses, len(all))] {
 		names := text.Enumerate(accounts, maxNamed, func(a string) text.Text { return text.Lead(a) })
 		lines.Add(names, ": what goes on is unknown: ", faults[accounts[0]])

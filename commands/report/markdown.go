@@ -152,12 +152,24 @@ func (d *document) inPlace() {
 	}
 }
 
+// alike puts items that are the same into groups, in the order of each group's first item.
+func alike[T any](all []T, same func(x, y T) bool) (groups [][]T) {
+	for _, one := range all {
+		i := slices.IndexFunc(groups, func(of []T) bool { return same(of[0], one) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
+		}
+		groups[i] = append(groups[i], one)
+	}
+	return groups
+}
+
 // whoDidWhat is what each person asked, by the audit log.
 func (d *document) whoDidWhat() {
 	d.Heading(2, text.New("Who did what"))
-	for _, of := range words.Alike(d.Entries, func(x, y record.AuditEntry) bool { return x.Actor.Is(y.Actor) }) {
+	for _, of := range alike(d.Entries, func(x, y record.AuditEntry) bool { return x.Actor.Is(y.Actor) }) {
 		var did text.Lines
-		for _, ended := range words.Alike(of, func(x, y record.AuditEntry) bool { return x.Outcome == y.Outcome }) {
+		for _, ended := range alike(of, func(x, y record.AuditEntry) bool { return x.Outcome == y.Outcome }) {
 			var verbs []string
 			for _, e := range ended {
 				verb, _, _ := strings.Cut(e.Line, " ")

@@ -229,7 +229,7 @@ func (s Summary) undone() call.Part {
 func (s Summary) notes() call.Part {
 	var lines text.Lines
 	// Handing over an account puts the same note on all its attacks.
-	for _, same := range words.Alike(s.Notes, func(x, y NoteOn) bool { return x.ID == y.ID }) {
+	for _, same := range alike(s.Notes, func(x, y NoteOn) bool { return x.ID == y.ID }) {
 		n := same[0]
 		about := text.Newf("`%v`", n.Attack)
 		if others := len(same) - 1; others > 0 {

@@ -3,11 +3,9 @@ package words
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
@@ -73,33 +71,6 @@ func Protected(p record.Protected) text.Text {
 		line.Addf(": %v", text.Field(p.Reason))
 	}
 	return line
-}
-
-// Alike puts items that are the same into groups, in the order of each group's first item.
-func Alike[T any](all []T, same func(x, y T) bool) (groups [][]T) {
-	for _, one := range all {
-		i := slices.IndexFunc(groups, func(of []T) bool { return same(of[0], one) })
-		if i < 0 {
-			i, groups = len(groups), append(groups, nil)
-		}
-		groups[i] = append(groups[i], one)
-	}
-	return groups
-}
-
-// Each says something about accounts: once if it is the same for all, else each with its accounts.
-func Each(accounts []string, of func(account string) string) text.Text {
-	var lines text.Lines
-	all := Alike(accounts, func(x, y string) bool { return of(x) == of(y) })
-	for _, alike := range all {
-		line := text.New(of(alike[0]))
-		if len(all) > 1 {
-			line.Addf(" (%v)",
-				text.Enumerate(alike, call.ShortList, func(a string) text.Text { return text.New(a) }))
-		}
-		lines.Add(line)
-	}
-	return text.Join(lines, "; ")
 }
 
 // Drill says of each test card of a drill who acknowledged it, and what the drill didn't try. It mentions no one.
