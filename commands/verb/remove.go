@@ -78,7 +78,7 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		line = text.Newf("this entry took the place of one that wafbot did not make%v%v: `undo %v` brings that back",
 			words.Author(theirs), words.Until(theirs.Expires), c.Changes[made].ID)
 	}
-	p.Warnings = append(p.Warnings, refusal.Warning{Text: line})
+	p.Warnings.Addf("%v", line)
 	return []call.Plan{p}, nil
 }
 
