@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -141,7 +142,9 @@ func goList(t *testing.T, flags ...string) []byte {
 		}
 		return err
 	}))
-	out, err := exec.Command("go", slices.Concat([]string{"list"}, flags, []string{module + "/..."})...).Output()
+	list := exec.Command("go", slices.Concat([]string{"list"}, flags, []string{module + "/..."})...)
+	list.Env = append(list.Environ(), "CGO_ENABLED=0") // as the program is built; Go files alone say all types
+	out, err := list.Output()
 	require.NoError(t, err)
 	return out
 }
@@ -156,6 +159,19 @@ func goListed[T any](t *testing.T, flags ...string) (all []T) {
 	}
 	require.NotEmpty(t, all)
 	return all
+}
+
+// once loads at the first call what all tests of the package read.
+func once[T any](load func(*testing.T) T) func(*testing.T) T {
+	var first sync.Once
+	var all T
+	loaded := false
+	return func(t *testing.T) T {
+		t.Helper()
+		first.Do(func() { all, loaded = load(t), true })
+		require.True(t, loaded, "a test that came before failed to load it")
+		return all
+	}
 }
 
 // eachFile visits the Go files of production code below folders of the repository, by their path in it.

@@ -1,16 +1,15 @@
 package architecture_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
-	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -73,28 +72,28 @@ type checkedPackage struct {
 	interfaces []declared
 }
 
-// checked are the project's packages with their types. Those of others come compiled.
-func checked(t *testing.T) map[string]*checkedPackage {
+// checked are the project's packages with their types. Declarations are enough for that, so nothing is compiled.
+var checked = once(func(t *testing.T) map[string]*checkedPackage {
 	t.Helper()
-	files, exports := token.NewFileSet(), map[string]string{}
-	done := map[string]*checkedPackage{}
-	compiled := importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	files, all, own := token.NewFileSet(), map[string]*types.Package{"unsafe": types.Unsafe}, map[string]*checkedPackage{}
 	for _, p := range goListed[struct {
-		ImportPath, Dir, Export string
-		GoFiles                 []string
-	}](t, "-deps", "-export", "-json=ImportPath,Dir,GoFiles,Export") {
-		exports[p.ImportPath] = p.Export
+		ImportPath, Dir string
+		GoFiles         []string
+		ImportMap       map[string]string
+	}](t, "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap") {
+		if p.ImportPath == "unsafe" {
+			continue
+		}
+		pkg := check(t, files, p.ImportPath, p.Dir, p.GoFiles, importing(func(path string) (*types.Package, error) {
+			return all[cmp.Or(p.ImportMap[path], path)], nil
+		}))
+		all[p.ImportPath] = pkg.types
 		if within(p.ImportPath, module) && !within(p.ImportPath, module+"/internal/sandbox") {
-			done[p.ImportPath] = check(t, files, p.ImportPath, p.Dir, p.GoFiles, importing(func(path string) (*types.Package, error) {
-				if own := done[path]; own != nil {
-					return own.types, nil
-				}
-				return compiled.Import(path)
-			}))
+			own[p.ImportPath] = pkg
 		}
 	}
-	return done
-}
+	return own
+})
 
 type importing func(path string) (*types.Package, error)
 
@@ -111,7 +110,7 @@ func check(t *testing.T, files *token.FileSet, path, dir string, names []string,
 	}
 	pkg := &checkedPackage{path: strings.TrimPrefix(path, module+"/")}
 	var err error
-	pkg.types, err = (&types.Config{Importer: from}).Check(path, files, parsed, nil)
+	pkg.types, err = (&types.Config{Importer: from, IgnoreFuncBodies: true, Sizes: types.SizesFor("gc", runtime.GOARCH)}).Check(path, files, parsed, nil)
 	require.NoError(t, err)
 	says := map[string]string{}
 	for _, f := range parsed {

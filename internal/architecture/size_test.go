@@ -33,7 +33,8 @@ type source struct {
 
 func (s *source) name() string { return strings.TrimPrefix(s.ImportPath, module+"/") }
 
-func sources(t *testing.T) map[string]*source {
+// sources are the project's packages, by their import paths.
+var sources = once(func(t *testing.T) map[string]*source {
 	t.Helper()
 	all := map[string]*source{}
 	for _, s := range goListed[*source](t, "-json=ImportPath,Dir,GoFiles") {
@@ -46,7 +47,7 @@ func sources(t *testing.T) map[string]*source {
 		all[s.ImportPath] = s
 	}
 	return all
-}
+})
 
 func TestRoomsStaySmall(t *testing.T) {
 	t.Parallel()
