@@ -50,8 +50,8 @@ func findAttackTyped(ctx context.Context, c *job, typed string) error {
 }
 
 // searchAttacks searches the store, and the services if the store knows none. of is the account of the last one found.
-// If past is set, it finds past attacks in the store, too. With several accounts each search takes some seconds at most:
-// one service that hangs must not keep people waiting for the others.
+// If past is set, it finds past attacks in the store, too. With several accounts each search takes seconds at most: one
+// service that hangs must not keep people waiting for the others.
 func (x *executor) searchAttacks(ctx context.Context, accounts []*config.Account, typed string, past bool) (
 	of *config.Account, found []record.KnownAttack, err error) {
 	patience := whileCallLasts

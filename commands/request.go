@@ -233,7 +233,7 @@ func settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked 
 	c.lost = append(c.lost, asked.lost...)
 	switch {
 	case refusal.PlansAgain(err), errors.Is(err, refusal.ErrAway):
-		return res, err // it is gone on with
+		return res, err // it is resumed
 	case err != nil:
 		text, _ := call.ForPeople(c.Invocation, err)
 		q.Outcome, q.Fault = "failed", text.String()

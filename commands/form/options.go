@@ -42,7 +42,7 @@ func choice(labelled ...string) func(*call.Call) []call.Option {
 	}
 }
 
-// What an argument can be that has a fixed set of values.
+// The options of arguments with a fixed set of values.
 var (
 	Verdicts = choice("real", "real", "false_positive", "false positive", "test", "test")
 	Lists    = choice(apiclient.ListDeny, "denylist", apiclient.ListAllow, "allowlist", apiclient.ListGray, "graylist")
