@@ -49,29 +49,30 @@ func findAttackTyped(ctx context.Context, c *job, typed string) error {
 		text.Duration(back), grammar.DurationText(back))
 }
 
-// searchAttacks searches the store, and if it knows none the services; of is the account of the last that was found.
-// Where past is set, what the store knows of past attacks counts. Of several accounts each gets some seconds: one whose
-// service hangs must not keep people waiting for the others.
+// searchAttacks searches the store, and the services if the store knows none. of is the account of the last one found.
+// If past is set, it finds past attacks in the store, too. With several accounts each search takes seconds at most: one
+// service that hangs must not keep people waiting for the others.
 func (x *executor) searchAttacks(ctx context.Context, accounts []*config.Account, typed string, past bool) (
 	of *config.Account, found []record.KnownAttack, err error) {
+	patience := whileCallLasts
 	if len(accounts) > 1 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, accountPatience)
-		defer cancel()
+		patience = accountPatience
 	}
 	type answer struct {
 		hits []record.KnownAttack
 		err  error
 	}
 	for _, atService := range []bool{false, true} {
+		brief, cancel := context.WithTimeout(ctx, patience)
 		answers := sideBySide(accounts, loadsAtOnce, func(a *config.Account) (got answer) {
 			if atService {
-				got.hits, got.err = x.listedAttacks(ctx, a, typed)
+				got.hits, got.err = x.listedAttacks(brief, a, typed)
 			} else {
-				got.hits, got.err = x.storedAttacks(ctx, a, typed, past)
+				got.hits, got.err = x.storedAttacks(brief, a, typed, past)
 			}
 			return got
 		})
+		cancel()
 		for i, got := range answers {
 			if err = cmp.Or(got.err, err); len(got.hits) > 0 {
 				of, found = accounts[i], append(found, got.hits...)
@@ -93,9 +94,9 @@ func idsMeant(a *config.Account, typed string) (ids []string) {
 	return append(ids, record.AttackID(a.Name, typed))
 }
 
-// storedAttacks looks among the stored attacks; there are none while Redis can't be reached. A whole id, which is what
-// buttons hold, means nothing else and is read alone: a prefix has all of them scanned. Where past is set, it may be of
-// an attack of which only the evidence is left.
+// storedAttacks searches the stored attacks; there are none while Redis can't be reached. Buttons hold a whole id,
+// which means one attack and is read alone; for a prefix all are scanned. If past is set, it also finds an attack that
+// has only its evidence left.
 func (x *executor) storedAttacks(ctx context.Context, a *config.Account, typed string, past bool) (
 	hits []record.KnownAttack, err error) {
 	whole, attacks := false, x.Store.Attacks

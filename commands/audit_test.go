@@ -267,8 +267,8 @@ func (k *ticking) ServiceNow(account string) time.Time {
 	return now
 }
 
-// What is read since some time is read once, although time passes; also where the service's first answer says that it
-// is another time.
+// What is needed since a point in time is read once, though time passes meanwhile. If the service's first answer
+// corrects the clock, it is read again, once.
 func TestTimePassesWhileACallIsRead(t *testing.T) {
 	for _, line := range []string{"status", "status account=acme", "handover to=@me --all", "deny 203.0.113.7 for=1h"} {
 		for from := range int64(20) {

@@ -121,7 +121,7 @@ func (d *dueChecker) checkDue(ctx context.Context, now time.Time, known bool) er
 	if err != nil {
 		return err
 	}
-	for _, id := range ids { // what is due first, first
+	for _, id := range ids { // the order in which they are due
 		if ch, act := todo[id]; act {
 			d.attempt(ctx, ch, now)
 		}
@@ -129,10 +129,10 @@ func (d *dueChecker) checkDue(ctx context.Context, now time.Time, known bool) er
 	return nil
 }
 
-// decision decides about a change by how it is stored, and what else is; zero: nothing yet.
+// decision decides about a change by what is stored; zero: nothing yet.
 type decision func(ch record.Change, b record.Basis) record.DueDecision
 
-// decide stores what on decides about some of the account's changes, as they are stored when it is written.
+// decide stores what on decides about each of the changes. If somebody else wrote meanwhile, on decides again.
 func (d *dueChecker) decide(ctx context.Context, ids []string, on decision) error {
 	c := d.clockJob(ctx, d.account)
 	var events []record.Event
@@ -251,9 +251,9 @@ func (d *dueChecker) verified(ctx context.Context, ch record.Change, failed erro
 	}
 	if failed != nil {
 		on = d.later
-	}
-	if failed != nil && !errors.Is(failed, store.ErrClaimed) {
-		d.Log.WarnContext(ctx, "look what a change left", "account", d.account, "change", ch.ID, "err", failed)
+		if !errors.Is(failed, store.ErrClaimed) {
+			d.Log.WarnContext(ctx, "look what a change left", "account", d.account, "change", ch.ID, "err", failed)
+		}
 	}
 	return d.decide(ctx, []string{ch.ID}, on)
 }
@@ -349,7 +349,9 @@ func (d *dueChecker) settleRequest(ctx context.Context, c *job, q record.Approva
 				"what came of it isn't known, see status")
 		}
 	}
-	if q.OverrideOpen = q.OverrideOpen || q.Waits(c.Now); q.Outcome != "" || q.Waits(c.Now) {
+	waits := q.Waits(c.Now)
+	q.OverrideOpen = q.OverrideOpen || waits
+	if waits || q.Outcome != "" {
 		return saveRequest(ctx, c, nil, &q)
 	}
 	as, why := record.RequestExpired, "no answer"

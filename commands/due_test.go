@@ -283,7 +283,7 @@ func TestAnOverdueEndIsUndoneByHand(t *testing.T) {
 	})
 }
 
-// lapsing is a bubble in which acknowledgements of such attacks lapse after so long.
+// lapsing is a bubble in which acknowledgements of an attack lapse after so long; alter changes the attack.
 func lapsing(t *testing.T, after time.Duration, alter func(s *record.AttackState)) *world {
 	t.Helper()
 	w := newBubble(t)

@@ -86,7 +86,7 @@ func (x *watcher) see(g record.Poll) {
 	x.last = g.At
 }
 
-// watches lets time pass and looks meanwhile, in a long time once a minute.
+// watches lets time pass and observes every 15 s, or once a minute if it is long.
 func (x *watcher) watches(d time.Duration) {
 	x.t.Helper()
 	for d > 0 {

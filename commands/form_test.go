@@ -341,7 +341,7 @@ it changes anything, unless ` + "`-y`" + `). ` + "`help VERB`" + ` says the same
 // cell is text that can stand in a cell of a Markdown table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// A new command is a text, a row and a file: CONTRIBUTING shows real ones, whole, and nothing else knows of it.
+// A new command is a text, a row and a file. CONTRIBUTING shows real ones, whole.
 func TestTheExampleOfACommandIsReal(t *testing.T) {
 	t.Parallel()
 	read := func(file string) string {

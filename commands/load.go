@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -311,9 +310,9 @@ func (r *reading) inStorms(ctx context.Context, account string) (map[string]bool
 	storms, err := r.Store.Attacks.Storms(ctx, account)
 	in := map[string]bool{}
 	for _, storm := range storms {
-		if storm.Active() {
-			grouped, failed := r.Store.Attacks.Grouped(ctx, account, storm.ID)
-			err = cmp.Or(err, failed)
+		if err == nil && storm.Active() {
+			var grouped []record.StormSeen
+			grouped, err = r.Store.Attacks.Grouped(ctx, account, storm.ID)
 			for _, g := range grouped {
 				in[g.ID] = !g.Own
 			}

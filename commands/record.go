@@ -69,7 +69,7 @@ func (c *job) recordRefusal(ctx context.Context, err error) error {
 		}
 	}
 	if errors.Is(err, refusal.ErrRecorded) || c.Ask && ctx.Err() != nil {
-		return err // the latter is a preview that was cut short: it is planned again when it is carried out
+		return err // a preview that was cut short is planned again when it is carried out
 	}
 	if e.Outcome == "refused" {
 		if said, counted := c.refusals.count(c.Call, e, err); counted {
@@ -151,7 +151,7 @@ func recordWrite(ctx context.Context, c *job, res call.Result) {
 	c.record(ctx, e)
 }
 
-// event is one of the call's account. It names the request that it comes of.
+// event makes an event of the call's account that names the call's request.
 func (c *job) event(id string, kind record.EventKind, at time.Time, detail record.Detail) record.Event {
 	return record.Event{ID: id, Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at, Detail: detail,
 		Request: c.RequestID()}

@@ -593,7 +593,7 @@ func TestAnExtensionThatIsHalfDone(t *testing.T) {
 	require.Empty(t, w.entries("black"))
 }
 
-// Its end had come, and before the clock had its turn a user extended it, or for ever.
+// It was due to end, but before the clock's turn a user extended it, for a while or forever.
 func TestTheClockDoesNotEndWhatWasProlonged(t *testing.T) {
 	for _, longer := range []string{"1h", "forever"} {
 		w := newWorld(t, withoutApproval(config.ApproveForever))

@@ -183,15 +183,14 @@ func planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *j
 		return nil, approval.CloseUnlessTransient(refusal.FromService(err))
 	}
 	plans, err = asked.planOn(ctx)
-
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))
 	}
 	return plans, approval.PremiseHolds(q, asked.Call, approval.Unbegun(c.Call, asked.Call, plans))
 }
 
-// carryOutRequest carries a request out as its asker's: planned again, stored as decided, and carried out. It goes on
-// with what was decided before, and was cut short.
+// carryOutRequest plans a request again as its asker's, stores the decision, and carries it out. It resumes one that
+// was cut short.
 func carryOutRequest(ctx context.Context, c *job, d call.Decision, asked *job) (res call.Result, err error) {
 	q := d.Request
 	begun, whole := asked.begun(c.Account.Name, c.Changes)
@@ -234,14 +233,14 @@ func settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked 
 	c.lost = append(c.lost, asked.lost...)
 	switch {
 	case refusal.PlansAgain(err), errors.Is(err, refusal.ErrAway):
-		return res, err // it is gone on with
+		return res, err // it is resumed
 	case err != nil:
 		text, _ := call.ForPeople(c.Invocation, err)
 		q.Outcome, q.Fault = "failed", text.String()
 	default:
 		q.Outcome = res.Outcome
 	}
-	c.store(ctx, "write down what came of a request", "", func(ctx context.Context) error { // else it is checked again in a while
+	c.store(ctx, "store the outcome of a request", "", func(ctx context.Context) error { // else it is checked again in a while
 		all, err := c.approvals(ctx)
 		if err != nil {
 			return err
@@ -254,7 +253,6 @@ func settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked 
 		}
 		return saveRequest(ctx, c, nil, &q)
 	})
-
 	res.Lines = append([]text.Text{words.Approval(q, c.Now)}, res.Lines...)
 	res.Data = q
 	return res, err

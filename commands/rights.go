@@ -279,8 +279,8 @@ func noteGranted(ctx context.Context, c *job, ch record.Change) {
 	})
 }
 
-// savePermissionLoss stores what becomes of the account's permission loss, if anything does. It outlives the request:
-// people must be notified.
+// savePermissionLoss stores the account's permission loss if it changed. It outlives the request: people must be
+// notified.
 func savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.PermissionLoss) (changed bool)) {
 	c.store(ctx, "write down a permission loss", "", func(ctx context.Context) error {
 		t := c.basis.Loss

@@ -41,7 +41,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, 
 		return answer(ctx, c)
 	}
 	if c.Ask && c.Cmd.Write != nil {
-		return res, nil // what speaks against it is said when it is done
+		return res, nil // a refusal is said when it is done
 	}
 	if err := guard(c); err != nil {
 		return res, c.recordRefusal(ctx, err)

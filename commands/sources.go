@@ -17,7 +17,7 @@ type Service struct {
 	Writer
 }
 
-// Lister lists what the service has. An interface because tests have it list what the emulated service never does.
+// Lister lists what the service has. An interface because in tests it lists what the emulated service never does.
 type Lister interface {
 	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
 	IPRules(ctx context.Context, list string) iter.Seq2[apiclient.IPRule, error]
@@ -26,7 +26,7 @@ type Lister interface {
 	Vulnerabilities(ctx context.Context, active bool) iter.Seq2[apiclient.Vulnerability, error]
 }
 
-// Writer changes an account, and reads its figures. An interface because tests have it answer what the emulated service
+// Writer changes an account, and reads its figures. An interface because in tests it answers what the emulated service
 // never does.
 type Writer interface {
 	AttackDays(ctx context.Context, hours int) (apiclient.AttackDays, error)
@@ -37,7 +37,7 @@ type Writer interface {
 }
 
 // Clocks say what time it is, however wrong the machine's own clock is; *clock.Clocks are some. An interface because
-// tests set the clocks of the service and of the replicas, and have one of them unknown.
+// tests set the clocks of the service and of the replicas, and make one of them unknown.
 type Clocks interface {
 	// Now is the time by the clock that all replicas share: by it requests age.
 	Now() time.Time
@@ -90,8 +90,8 @@ func (cfg *Config) onService(account string, at time.Time) time.Time {
 	return cfg.now(account).Add(-cfg.Clocks.Now().Sub(at))
 }
 
-// Members knows the people of the Slack workspace. An interface because tests have people be strangers, guests and
-// unknown, which otherwise takes a workspace each.
+// Members knows the people of the Slack workspace. An interface because tests need strangers, guests and unknown
+// people, who would otherwise take a workspace each.
 type Members interface {
 	// Member returns the user's name, the id of the workspace as whose user he is known, "" if he is of another one, and
 	// whether he is a full member there (no guest, no stranger, no bot, not deactivated). After an error they are what was

@@ -78,16 +78,16 @@ type world struct {
 	claiming sync.Mutex // held while something is claimed
 }
 
-// beside holds the tests that run beside others already.
+// beside holds the tests that are parallel already.
 var beside sync.Map
 
-// newWorld is a world of a test that runs beside others.
+// newWorld is a world, and makes its test parallel.
 func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
 	t.Helper()
 	return worldBefore(t, func(service http.Handler) http.Handler { return service }, change...)
 }
 
-// worldBefore is a world whose requests meet something before the service.
+// worldBefore is a world whose requests pass a handler before the service.
 func worldBefore(t *testing.T, meet func(service http.Handler) http.Handler, change ...func(*commands.Config)) *world {
 	t.Helper()
 	if _, already := beside.LoadOrStore(t, true); !already {
@@ -116,7 +116,7 @@ func inBubble(t *testing.T, play func(t *testing.T, w *world), change ...func(*c
 	synctest.Test(t, func(t *testing.T) { play(t, newBubble(t, change...)) })
 }
 
-// bubbleBefore is a bubble whose requests meet something before the service.
+// bubbleBefore is a bubble whose requests pass a handler before the service.
 func bubbleBefore(t *testing.T, meet func(service http.Handler) http.Handler, change ...func(*commands.Config)) *world {
 	t.Helper()
 	w := &world{t: t}

@@ -63,7 +63,7 @@ func (c *job) settled(ctx context.Context, do func() error) error {
 }
 
 // store writes what holds whatever else was written meanwhile, on what is stored of the account, and of an attack if it
-// is about one. It outlives the request, and that it can't be stored fails nothing.
+// is about one. It outlives the request. A failure is only logged.
 func (c *job) store(ctx context.Context, what, attack string, save func(ctx context.Context) error) {
 	ctx, cancel := outlive(ctx)
 	defer cancel()

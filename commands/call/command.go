@@ -95,8 +95,8 @@ type Plan struct {
 	Undoes   string     // the change that this one undoes
 	Extends  string     // the change whose end this one moves
 	Renews   time.Time  // to when wafbot prolongs it while its source still tries; zero: it doesn't
-	Part     string     // what distinguishes it from its line's others, where their number isn't the command's own; "": its place
-	Later    bool       // to undo Undoes is planned when its turn comes, because what is done before decides about it
+	Part     string     // tells it from the line's other plans, if their number varies; "": its place does
+	Later    bool       // the undo is planned when its turn comes: the ones before it decide about it
 }
 
 // Effect is what makes the plan the same as another.

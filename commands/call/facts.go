@@ -35,7 +35,7 @@ type Facts struct {
 	Mutes          List[record.Mute]              // some may be over
 	Context        Fact[record.AccountContext]
 	Storms         List[record.StormSeen]
-	InStorms       Fact[map[string]bool]               // for which the card of a storm stands that is active
+	InStorms       Fact[map[string]bool]               // attacks of active storms, by id; false: it has its own card
 	Grouped        Fact[map[string][]record.StormSeen] // what storms grouped, by their ids; the latest hit first
 	Outages        List[record.Outage]                 // the oldest first
 	Audit          List[record.AuditEntry]             // the newest first

@@ -74,7 +74,7 @@ func (f Field) Share(words []string) (mine, left []string) {
 	return mine, left
 }
 
-// find is the form's field of an argument; one that stands nowhere if it has none.
+// find returns the form's field of an argument; if it has none, one that is in no form.
 func (f *Form) find(arg string) *Field {
 	for i := range f.Fields {
 		if f.Fields[i].Arg == arg {

@@ -9,8 +9,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Understand is a line as people type it in the words of the command: what is written without its name gets it, as deny
-// 203.0.113.7 for 2h.
+// Understand names the arguments that people type without a name, as in deny 203.0.113.7 for 2h.
 func (c *Command) Understand(l record.Line) (record.Line, error) {
 	if c.Typed != nil {
 		var err error
@@ -41,8 +40,8 @@ func (c *Command) Understand(l record.Line) (record.Line, error) {
 	return l, nil
 }
 
-// bare are the values of the argument among words, which may come after its name, and the words that are left. Where
-// the words are a text, only its beginning counts.
+// bare finds the argument's values among words, with or without its name before them, and returns the other words, too.
+// If the words are a text, only its beginning counts.
 func (arg Arg) bare(words []string, isText bool) (found, left []string) {
 	for len(words) > 0 {
 		named := 0 // often: a name may be repeated

@@ -227,8 +227,7 @@ func OfRules(steps []record.Step) bool {
 	return slices.ContainsFunc(steps, func(s record.Step) bool { return s.Rule != nil })
 }
 
-// PermissionRefused reports whether the service refused because of wafbot's token. Of what was perhaps done nothing is
-// known yet.
+// PermissionRefused reports whether the service refused because of wafbot's token. An unknown outcome is no refusal.
 func PermissionRefused(fault error) bool {
 	kind := apiclient.KindOf(fault)
 	return (kind == apiclient.Unauthenticated || kind == apiclient.Forbidden) && !errors.Is(fault, ErrOutcomeUnknown)

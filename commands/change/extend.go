@@ -31,7 +31,7 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	}
 	length, err := grammar.ParseDuration(c.Line.Keys["for"])
 	until := End(ch.Until, length)
-	if err == nil { // shortly before its end it may be prolonged as it could be made again at its end
+	if err == nil { // shortly before its end it may be prolonged by as much as at its end
 		err = c.Policy.GuardEnd(until, c.Now.Add(leadOf(ch)))
 	}
 	if err != nil {

@@ -211,7 +211,7 @@ func LaterNeeds(c *call.Call, id string) call.Needs {
 	return UndoNeeds(ch)
 }
 
-// PlanLater plans to take a change back as it is by then.
+// PlanLater plans the undo of a change as it is stored by then.
 func PlanLater(c *call.Call, id string) (p call.Plan, err error) {
 	c.Attack = nil
 	ch, err := standing(c, id)
@@ -292,7 +292,7 @@ func chosenByID(c *call.Call) ([]record.Change, error) {
 	return slices.CompactFunc(chosen, func(x, y record.Change) bool { return x.ID == y.ID }), nil
 }
 
-// madeByPerson are those of the changes that one person made. Another user's are undone all at once by an admin alone.
+// madeByPerson returns the changes that one person made. Only an admin may undo another user's all at once.
 func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Change, error) {
 	user, unnamed := call.ReadUser(by, nil)
 	if user == call.Me {

@@ -32,8 +32,8 @@ const (
 // option is a choice.
 func option(value, label string) call.Option { return call.Option{Value: value, Label: label} }
 
-// Choice offers values, each with its label behind it.
-func Choice(labelled ...string) func(*call.Call) []call.Option {
+// choice offers values, each with its label behind it.
+func choice(labelled ...string) func(*call.Call) []call.Option {
 	return func(*call.Call) (options []call.Option) {
 		for pair := range slices.Chunk(labelled, 2) {
 			options = append(options, option(pair[0], pair[1]))
@@ -42,18 +42,18 @@ func Choice(labelled ...string) func(*call.Call) []call.Option {
 	}
 }
 
-// What an argument can be that has a fixed set of values.
+// The options of arguments with a fixed set of values.
 var (
-	Verdicts = Choice("real", "real", "false_positive", "false positive", "test", "test")
-	Lists    = Choice(apiclient.ListDeny, "denylist", apiclient.ListAllow, "allowlist", apiclient.ListGray, "graylist")
-	Modes    = Choice(
+	Verdicts = choice("real", "real", "false_positive", "false positive", "test", "test")
+	Lists    = choice(apiclient.ListDeny, "denylist", apiclient.ListAllow, "allowlist", apiclient.ListGray, "graylist")
+	Modes    = choice(
 		apiclient.ModeBlock, "block: attacks are blocked; no incidents are seen",
 		apiclient.ModeSafeBlocking, "safe_blocking: only graylisted sources are blocked",
 		apiclient.ModeMonitoring, "monitoring: nothing is blocked, incidents are seen",
 		apiclient.ModeOff, "off: everything passes, nothing is seen",
 		apiclient.ModeDefault, "default: as is inherited",
 	)
-	Marks = Choice( // what an indicator makes of what matches
+	Marks = choice( // what an indicator makes of what matches
 		change.MarkScanner, "taken for a scanner: blocked where the mode blocks",
 		change.MarkPatch, "blocked in every mode but off",
 	)

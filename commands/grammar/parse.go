@@ -28,8 +28,8 @@ func Parse(line string) (record.Line, error) {
 	return fromTokens(tokens)
 }
 
-// ParseArgs reads a line that a shell has split already, and takes the front end's options out of it, which may stand
-// anywhere before a bare --. After an error the options before it are given all the same.
+// ParseArgs reads a line that a shell has split already, and takes the front end's options out of it. They may stand
+// anywhere before a bare --. After an error it returns those before it.
 func ParseArgs(args []string, options ...Option) (record.Line, Given, error) {
 	words, given, err := take(args, options)
 	if err != nil {
@@ -94,8 +94,8 @@ func (t token) key() (key, value string, ok bool) {
 	return record.CutKey(t.text)
 }
 
-// whole is the key's value with the words after it that belong to it, and what is left of them: an unquoted reason
-// takes all up to the next key that some verb knows, but for flags; a number of hours takes its unit.
+// whole is the key's value with the words after it that belong to it, and the words that don't. An unquoted reason
+// takes all words up to the next known key, except flags; a number of hours takes its unit.
 func (t token) whole(key, value string, after []token) (whole string, left []token) {
 	switch {
 	case t.closed || strings.ContainsFunc(value, unicode.IsSpace): // a shell has taken the quotes away
@@ -213,8 +213,7 @@ func (o Option) is(word string) bool {
 	return word == "--"+o.Name || o.Short != "" && word == "-"+o.Short
 }
 
-// Given are the front end's options that a line holds, by name, each with its last value; "" is the value of one that
-// takes none.
+// Given are the front end's options in a line, by name, each with its last value; "" if it takes none.
 type Given map[string]string
 
 // Has reports whether the line holds the option.
@@ -223,8 +222,7 @@ func (g Given) Has(name string) bool {
 	return has
 }
 
-// take takes the options out of the words. They may stand anywhere before a bare --. After an error it returns those
-// before it.
+// take takes the options out of the words before a bare --. After an error it returns those before it.
 func take(args []string, options []Option) (words []string, given Given, err error) {
 	given = Given{}
 	for i := 0; i < len(args); i++ {

@@ -149,15 +149,12 @@ type Warning struct {
 	Always   bool // is asked about although all questions were answered with yes beforehand
 }
 
-// Warn is a warning that has nothing special about it.
-func Warn(s text.Sentence, values ...any) Warning { return Warning{Text: text.Newf(s, values...)} }
-
 // Warnings are those of one change.
 type Warnings []Warning
 
-// Addf adds a warning.
+// Addf adds a warning that has nothing special about it.
 func (w *Warnings) Addf(s text.Sentence, values ...any) {
-	*w = append(*w, Warn(s, values...))
+	*w = append(*w, Warning{Text: text.Newf(s, values...)})
 }
 
 // fromService is what a person reads of the service's errors.

@@ -11,8 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 )
 
-// arguments say how an argument is read and filled in, by its name. The name of a command before it means that command
-// alone.
+// arguments say how an argument is read and filled in, by its name. A command's name before it means that command only.
 var arguments = allArguments()
 
 func allArguments() map[string]call.Arg {

@@ -7,8 +7,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// decide is the Decide of a command that decides about the request which its line names, unless may refuses. What this
-// very delivery decided before is begun, and was allowed then.
+// decide makes the Decide of approve, reject and override: it decides the request that the line names, unless may
+// refuses. If this very delivery decided it before, may isn't asked again.
 func decide(
 	as record.RequestState, may func(*call.Call, record.ApprovalRequest) error,
 ) func(*call.Call) (call.Decision, error) {

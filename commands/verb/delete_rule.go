@@ -36,14 +36,13 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 		Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
 	}
 	if !ours {
-		p.Warnings = append(p.Warnings, refusal.Warn("%v: %v", origin(c, rule.ID),
-			words.RuleRow(c.Account, rule, made)))
+		p.Warnings.Addf("%v: %v", origin(c, rule.ID), words.RuleRow(c.Account, rule, made))
 	}
 	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
 		if ours {
 			words.Addf(". `undo %v` instead puts back what stood before", made.ID)
 		}
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
+		p.Warnings.Addf("%v", words)
 	}
 	return []call.Plan{p}, nil
 }

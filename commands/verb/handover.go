@@ -177,7 +177,7 @@ func writeTakeOver(c *call.Call) (res call.Result, err error) {
 	return res, nil
 }
 
-// handoverEvent is the event of now that an attack, or all if it is none, has another owner, or none any more.
+// handoverEvent says that an attack has another owner now, or none. Without an attack, all of them have another owner.
 func handoverEvent(c *call.Call, id string, kind record.EventKind, attackid, user string) record.Event {
 	return record.Event{
 		ID: id + c.ID, Account: c.Account.Name, Kind: kind, Subject: attackid, Channel: c.Account.Channel, At: c.Now,

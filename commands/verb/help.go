@@ -24,8 +24,7 @@ func Help(verb string) (text.Lines, error) {
 	return commandHelp(cmd), nil
 }
 
-// helpScreen is as much as one screen holds: the verbs that are used most, as they are typed, and the names of the
-// others.
+// helpScreen fits on one screen: the most used commands, as they are typed, and the names of all.
 func helpScreen() text.Lines {
 	var lines text.Lines
 	for _, top := range []struct{ line, does string }{

@@ -94,16 +94,15 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 
 // indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these
 // do. Where wafbot can't know, another person must agree: every browser sends Accept or Cookie, too.
-func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.Warning, notes text.Lines) {
+func indicatorEffect(c *call.Call, header, regex, mark string) (ws refusal.Warnings, notes text.Lines) {
 	if mark == change.MarkPatch {
-		ws = append(ws, refusal.Warn("it blocks what matches in every mode but off"))
+		ws.Addf("it blocks what matches in every mode but off")
 	} else {
 		notes.Add("What matches is blocked only where the mode blocks")
 	}
 	match := tryRegex(regex)
 	if match == nil {
-		ws = append(ws, refusal.Warn("wafbot can't try it on usual browsers and search engines: only the service "+
-			"understands it"))
+		ws.Addf("wafbot can't try it on usual browsers and search engines: only the service understands it")
 		approval.Need(c, config.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
 		return ws, notes
 	}
@@ -112,9 +111,11 @@ func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.War
 		approval.Need(c, config.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
 	}
 	if broad || header != userAgent {
-		return append(ws, refusal.Warning{Text: words}), notes
+		ws.Addf("%v", words)
+	} else {
+		notes.Add(words)
 	}
-	return ws, append(notes, words)
+	return ws, notes
 }
 
 // userAgent is the one header whose usual values wafbot knows.

@@ -29,7 +29,7 @@ func readPart(value string, _ *config.Account) (string, error) {
 	return point.String(), nil
 }
 
-// planPatch is the Plan of a command whose line says all of a patch.
+// planPatch makes the Plan of a command whose line describes a patch.
 func planPatch(said func(*call.Call) (change.Patch, error)) func(*call.Call) ([]call.Plan, error) {
 	return func(c *call.Call) ([]call.Plan, error) {
 		spec, err := said(c)

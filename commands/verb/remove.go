@@ -78,7 +78,7 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		line = text.Newf("this entry took the place of one that wafbot did not make%v%v: `undo %v` brings that back",
 			words.Author(theirs), words.Until(theirs.Expires), c.Changes[made].ID)
 	}
-	p.Warnings = append(p.Warnings, refusal.Warning{Text: line})
+	p.Warnings.Addf("%v", line)
 	return []call.Plan{p}, nil
 }
 
@@ -96,8 +96,8 @@ func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
 	p.Steps = []record.Step{{Kind: record.AddEntry, Entry: &rest, Force: true, Before: []apiclient.IPRule{before}}, {Kind: record.DeleteEntry, Entry: &taken}}
 }
 
-// maker is the index of the change that made an entry; -1: none is stored. What an undo put back, or
-// what is left of an entry after a source was removed, keeps its maker.
+// maker is the index of the change that made an entry; -1: none is stored. An entry keeps its maker if an undo put it
+// back, or if one of its sources was removed.
 func maker(changes []record.Change, e apiclient.IPRule) int {
 	return slices.IndexFunc(changes, func(ch record.Change) bool {
 		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool {

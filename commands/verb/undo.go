@@ -35,7 +35,7 @@ func offerProtect(c *call.Call, ch record.Change) text.Lines {
 	return text.Lines{text.Newf("If it must never be denied again, an admin can say so: `%v`", line.String())}
 }
 
-// undoTyped reads the word all as the flag. It refuses that unless the line says whose changes, or for which attack:
+// undoTyped reads the word all as --all. It refuses that unless the line says whose changes, or for which attack:
 // nobody wants to undo everything at once.
 func undoTyped(l record.Line) (record.Line, error) {
 	i := slices.IndexFunc(l.Words, func(word string) bool { return strings.EqualFold(word, change.FlagAll) })
@@ -77,8 +77,8 @@ func planUndo(c *call.Call) ([]call.Plan, error) {
 	return []call.Plan{p}, err
 }
 
-// isOver reports whether an attack is known to be over, or somebody found it to be a false positive: the source of one
-// that goes on isn't one to protect.
+// isOver reports whether an attack is known to be over, or to be a false positive. Nobody should protect the source of
+// an ongoing attack.
 func isOver(c *call.Call, attack string) bool {
 	if attack == "" {
 		return true

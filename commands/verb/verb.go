@@ -1,6 +1,9 @@
-// Package verb has the commands: of each a text, a row and a pure function. verbs.txt describes them for people,
-// arguments.go says how their arguments are read, and works below which facts each needs, and what reads, plans or
-// writes it, in the file of the command, or of a pair such as ack and unack.
+// Package verb has the commands: each is a text, a row and a pure function.
+//
+//   - verbs.txt says what people read about a command, and which arguments it has;
+//   - arguments.go says how arguments are read;
+//   - works, below, says which facts a command needs, and which function reads, plans or writes;
+//   - that function is in the command's file, which a pair such as ack and unack shares.
 package verb
 
 import (
@@ -19,9 +22,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// verbs has the groups of help, and in their order a text for each command: its names and its least role, what it does,
-// and a line for each argument and flag as Usage writes it. The label of its field and its help follow, where they
-// differ from those in arguments. A line that begins with two spaces continues the one before.
+// verbs has the commands in the groups and the order of help. A command's text is its names and its least role, what it
+// does, and a line for each argument and flag, as Usage writes it. The label of an argument's field and its help follow
+// if they differ from those in arguments. A line that begins with two spaces continues the one before.
 //
 //go:embed verbs.txt
 var verbs string
@@ -32,7 +35,7 @@ type group struct {
 	verbs []*call.Command
 }
 
-// groups are all the verbs, in the order of help. A new command is a text, a row of works, and a file.
+// groups are all the commands, in the order of help. A new command is a text, a row of works, and a file.
 func groups() (all []group) {
 	works := works()
 	for about := range strings.SplitSeq(strings.TrimSpace(verbs), "\n\n") {
@@ -54,7 +57,7 @@ func All() (all []*call.Command) {
 	return all
 }
 
-// works is what the commands need and do, by their names.
+// works says what each command needs and does, by its name.
 func works() map[string]call.Command {
 	onLists := call.Needs{Entries: call.AllLists}.Always()
 	onRules := call.Needs{Rules: call.AllRules}.Always()
@@ -161,8 +164,8 @@ func unchanged(data any, line text.Text) call.Result {
 	return call.Result{Outcome: "nothing", Lines: text.Lines{line}, Data: data}
 }
 
-// listing answers with a page of what an account has, a line each, under a head that counts it; data is the same for
-// programs. The lines' columns have titles at the terminal.
+// listing answers with a page of rows, a line each, under a head that counts them. Programs get all rows. At the
+// terminal the columns have titles.
 func listing[T any](c *call.Call, head text.Text, titles []string, rows []T, line func(T) text.Text) (call.Result, error) {
 	pages := call.Pages(c, 1)
 	lines := pages.Table(titles, len(rows), func(i int) text.Text { return line(rows[i]) })

@@ -144,12 +144,7 @@ func Owner(o *record.Owner) text.Text {
 	if o == nil {
 		return text.New("Unacknowledged")
 	}
-	return OwnerSince(*o, text.Bold(text.Field(o.Name)))
-}
-
-// OwnerSince says that the owner, under the name given, is on an attack.
-func OwnerSince(o record.Owner, name any) text.Text {
-	return text.New(name, " is on it since ", o.Since)
+	return text.New(text.Bold(text.Field(o.Name)), " is on it since ", o.Since)
 }
 
 // Unacknowledged says that no one is on an attack, and whose acknowledgement lapsed; through tells that the attack

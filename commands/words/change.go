@@ -13,8 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// When what a change made works at the service's nodes. Entries are synchronised about once a minute; rules are
-// compiled first, which takes up to an hour.
+// How long changes take to reach the service's nodes. Entries are synchronised about once a minute; rules are compiled
+// first, which takes up to an hour.
 const (
 	EntryWorks      = "in about 1 min"
 	EntryWorksAfter = time.Minute
@@ -118,8 +118,8 @@ func Sentence(ch record.Change, seen text.Text) text.Text {
 	return line
 }
 
-// Begun says how far a change has come that isn't settled. Of one that was sent it isn't known whether it was done: the
-// service hasn't answered yet, wafbot verifies it, or has given up.
+// Begun says how far an unsettled change has come. If it was sent, nobody knows yet whether it was done: the service
+// hasn't answered, wafbot verifies it, or has given up.
 func Begun(ch record.Change) text.Text {
 	i := slices.IndexFunc(ch.Steps, func(s record.Step) bool { return s.Sent && !s.Done })
 	switch {
@@ -131,8 +131,7 @@ func Begun(ch record.Change) text.Text {
 	return text.Newf("sent %v, being verified", ch.Steps[i].SentAt)
 }
 
-// whenItWorks says when a change is to work, once it was accepted: which is when it can be judged at the soonest, or
-// why it can't.
+// whenItWorks says when an accepted change should work, so that it can be judged, or why it can't be.
 func whenItWorks(c record.Change) text.Text {
 	var by text.Text
 	switch {

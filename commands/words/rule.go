@@ -155,8 +155,7 @@ func ListName(list string) string {
 	return cmp.Or(names[list], "list "+text.Field(list))
 }
 
-// ShortEntry says that an entry which is to hold so long may hold longer; nothing of one that lives as long as the
-// service's console lets it.
+// ShortEntry says that an entry may hold longer than so short a time; "": the service's console has entries that short.
 func ShortEntry(length time.Duration) string {
 	if length == grammar.Never || length >= apiclient.ShortestEntry {
 		return ""
@@ -182,8 +181,7 @@ var personIn = regexp.MustCompile(`^(wafbot c[0-9a-z]{8} by .*?) \((?:[UW][A-Z0-
 // withoutID is the reason of an entry or rule for people: who made it stands there by name alone.
 func withoutID(reason string) string { return personIn.ReplaceAllString(reason, "$1") }
 
-// Author says who made an entry, as far as the service lists it: its own author, and the reason, in which wafbot names
-// the person.
+// Author says who made an entry: by its reason, where wafbot names the person, or else its author at the service.
 func Author(e apiclient.IPRule) text.Text {
 	switch {
 	case e.Reason != "":

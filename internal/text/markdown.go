@@ -15,10 +15,9 @@ const stampFormat = "2006-01-02 15:04:05 MST"
 // maxPiece bounds a piece of a line of Markdown, in characters.
 const maxPiece = 2_000
 
-// Markdown is the line as Markdown, always one line, with times in the given zone. Where strangers' text stands in it,
-// it is text and nothing else for CommonMark and for the dialects that know tables, links without brackets, mentions,
-// emoji and formulas: a word in which one of them could see more than characters is shown as code, in which nothing is
-// read. A back-quote can't be shown there: an apostrophe takes its place.
+// Markdown is the line as Markdown, always one line, with times in the given zone. Strangers' text stays text in
+// CommonMark, and in dialects with tables, bare links, mentions, emoji or formulas. A word that one of them could
+// interpret is shown as code. An apostrophe replaces a back-quote, which code can't show.
 func (t Text) Markdown(zone *time.Location) string {
 	var w markdownWriter
 	for _, s := range t {

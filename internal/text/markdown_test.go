@@ -136,7 +136,7 @@ func TestHostileTextIsTheSameInJSON(t *testing.T) {
 	}
 }
 
-// The longest hostile document there is: a report on an attack of which a stranger wrote each word.
+// The longest hostile document: a report on an attack in which a stranger wrote each word.
 func TestAHostileReportIsHarmless(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../commands/testdata/report-hostile.md")

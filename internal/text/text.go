@@ -38,7 +38,7 @@ const (
 	KindCode    Kind = "code" // as typed: an address, an id, a line
 	KindBold    Kind = "bold"
 	KindTime    Kind = "time"    // a moment by the reader's clock, with its day
-	KindClock   Kind = "clock"   // a time without the day: of less than half a day ago
+	KindClock   Kind = "clock"   // a time of less than half a day ago, without its day
 	KindAgo     Kind = "ago"     // a moment as how long ago it is where that stays true, else as it is
 	KindUser    Kind = "user"    // a Slack user id, by name
 	KindChannel Kind = "channel" // a Slack channel id, by name
@@ -219,8 +219,8 @@ func (t Text) Cells() (cells []Text) {
 // AsCode shows a word as code.
 func AsCode(word string) Text { return New(Code(word)) }
 
-// Lines splits a text where a plain piece begins or ends with a line end. What strangers wrote has come through
-// Sanitize: a line end inside a piece is theirs all the same, and stays.
+// Lines splits a text where a plain piece begins or ends with a line end. One inside a piece may be a stranger's, and
+// stays.
 func (t Text) Lines() []Text {
 	lines := []Text{nil}
 	for _, s := range t {
@@ -240,8 +240,7 @@ func (t Text) Lines() []Text {
 	return lines
 }
 
-// In is the line as plain text with times in the given zone. What a terminal would do more with than show it is written
-// out.
+// In is the line as plain text with times in the given zone. Characters that a terminal would act on are written out.
 func (t Text) In(zone *time.Location) string {
 	const most = 1 << 20 // characters of a piece: the caller has cut it
 	var b strings.Builder
