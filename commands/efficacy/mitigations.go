@@ -82,7 +82,7 @@ func own(s call.Situation, c record.Change) record.Mitigation {
 // against reports whether a rule is a patch, or blocking mode, for the attack's place.
 func (s subject) against(a apiclient.Attack) bool {
 	blocks := s.rule.Type == apiclient.RuleMode && s.rule.Mode == apiclient.ModeBlock
-	return (blocks || s.rule.Type == apiclient.RulePatch && s.patches(a)) && s.place(a)
+	return s.place(a) && (blocks || s.rule.Type == apiclient.RulePatch && s.patches(a))
 }
 
 // Others judges what no change is judged by: the entries and rules against an attack that others made, and entries of
