@@ -232,7 +232,7 @@ func (a *Attack) tidy() {
 	}
 	slices.Sort(a.StatusCodes)
 	a.StatusCodes = slices.DeleteFunc(slices.Compact(a.StatusCodes), func(code int) bool { return code < 100 || code > 599 })
-	a.StatusCodes = slices.Clone(a.StatusCodes) // which has no room for those that came twice
+	a.StatusCodes = append([]int(nil), a.StatusCodes...) // without room for those that came twice; nil, as stored, of none
 	a.Countries = busiest(a.Countries)
 	top, seen := busiest(a.Sources), map[netip.Addr]bool{{}: true} // 192.0.2.1 may also come as ::ffff:192.0.2.1
 	a.Sources = nil

@@ -45,6 +45,21 @@ func TestKnownRecordsAreNotReadAgain(t *testing.T) {
 	require.Equal(t, []string{"b"}, idsOf(page().Attacks))
 }
 
+// A record that was stored is equal to the same one when it is read again: after a restart it hasn't changed.
+func TestAStoredRecordIsTheOneThatIsReadAgain(t *testing.T) {
+	t.Parallel()
+	text := `{"status":200,"body":[{"attackid":"a","statuscodes":[99],"ip_top":[],"country_top":[],"first_time":1}]}`
+	for page, err := range readingBy(t, &canned{200, text}).Attacks(t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(t, err)
+		stored, err := json.Marshal(page.Attacks[0])
+		require.NoError(t, err)
+		var again apiclient.Attack
+		require.NoError(t, json.Unmarshal(stored, &again))
+		require.True(t, page.Attacks[0].Equal(again))
+		break
+	}
+}
+
 // sums are those of the records that are known.
 type sums struct{ all []uint64 }
 
