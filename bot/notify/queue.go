@@ -89,6 +89,7 @@ func (q *queue) add(events []record.Event) {
 
 // saved adds the events of what a poll stored. What waits is drawn as its attack was stored last.
 func (q *queue) saved(u record.PollUpdate) {
+	q.update(u.Attacks)
 	events := slices.Clone(u.Events)
 	for i, e := range events {
 		if s, ok := u.Attacks[e.Subject]; ok {
@@ -96,23 +97,32 @@ func (q *queue) saved(u record.PollUpdate) {
 		}
 	}
 	q.add(events)
+}
+
+// update gives what waits the newest states of its attacks.
+func (q *queue) update(attacks map[string]record.AttackState) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, w := range q.known {
 		if w == nil {
 			continue
 		}
-		if s, ok := u.Attacks[w.Subject]; ok {
+		if s, ok := attacks[w.Subject]; ok {
 			w.Attack = &s
 		}
 	}
 }
 
-// waiting is an event as it is to be notified now, and what the poller found about its attack and waits. The caller
-// doesn't hold mu.
+// waiting is an event as it is to be notified now, and what the poller found about its attack and waits. Figures need
+// none of that, and nothing else waits where an attack's first event is its last: so a burst of new attacks doesn't
+// search all that waits for each. The caller doesn't hold mu.
 func (q *queue) waiting(of *queued) (e record.Event, all []record.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	alone := of.ID == record.CardDelivery(of.Account, of.Subject) && of.Attack != nil && of.Attack.Revision == of.Order
+	if alone || of.Kind == record.Grew || of.Kind == record.WentQuiet {
+		return of.Event, []record.Event{of.Event}
+	}
 	for _, w := range q.known {
 		if w != nil && w.Subject == of.Subject && w.Subject != "" && w.Order > 0 && !w.said {
 			all = append(all, w.Event)

@@ -162,18 +162,21 @@ func (s *Attacks) AttackState(ctx context.Context, account, attack string) (show
 
 // StatesOf are the states of those of the attacks that are stored, by their ids.
 func (s *Attacks) StatesOf(ctx context.Context, account string, attacks []string) (map[string]record.AttackState, error) {
-	q, all := s.questions(account), make([]record.AttackState, len(attacks))
-	for i, attack := range attacks {
-		ask(q, &all[i], keyAttacks, attack)
-	}
-	err := q.send(ctx)
-	states := map[string]record.AttackState{}
-	for i, one := range all {
-		if one.Attack.ID != "" {
-			states[attacks[i]] = one
+	states, key := map[string]record.AttackState{}, s.key(keyAttacks, account)
+	for some := range slices.Chunk(attacks, atOnce) {
+		stored, err := s.rdb.HMGet(ctx, key, some...).Result()
+		if err != nil {
+			return nil, wrap(err, "read attacks of %s", account)
+		}
+		for i, one := range stored {
+			if words, ok := one.(string); ok { // it is stored
+				if state, ok := decode[record.AttackState](s.client, words, key, some[i]); ok {
+					states[some[i]] = state
+				}
+			}
 		}
 	}
-	return states, err
+	return states, nil
 }
 
 // KnownAttack is the account's stored attack with that whole id; ok reports whether there is one.
