@@ -40,7 +40,8 @@ type AttackDays struct {
 func (c *Client) AttackDays(ctx context.Context, hours int) (days AttackDays, err error) {
 	k := call{op: "query attacks by day", method: http.MethodPost}
 	if hours < 1 || hours > LongestAggregation {
-		return AttackDays{}, invalid(k.op, map[string]string{"time_range": fmt.Sprintf("must be 1 to %d hours", LongestAggregation)})
+		return AttackDays{}, invalid(k.op, map[string]string{"time_range": fmt.Sprintf("must be 1 to %d hours",
+			LongestAggregation)})
 	}
 	clientID, err := c.account(ctx)
 	if err != nil {
@@ -48,7 +49,8 @@ func (c *Client) AttackDays(ctx context.Context, hours int) (days AttackDays, er
 	}
 	k.path = fmt.Sprintf("/v1/client/%d/attack-vectors/security-agg/query", clientID)
 	query := map[string]any{
-		"preset": "none", "select": []string{"attack_types", "hosts", "status"}, "time_range": fmt.Sprintf("-%dh", hours), "limit": aggregationPage,
+		"preset": "none", "select": []string{"attack_types", "hosts", "status"}, "time_range": fmt.Sprintf("-%dh", hours),
+		"limit": aggregationPage,
 	}
 	k.body = query
 	seen := map[string]bool{} // attacks that begin meanwhile push the list on, so that a row can come twice

@@ -175,7 +175,8 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 	if f.IncidentsOnly {
 		filter["!vulnid"], op = nil, "list incidents" // null, and not left out, is what selects them
 	}
-	pages := c.objects(ctx, query{op: op, kind: "attack", most: cmp.Or(f.PageSize, 100), filter: filter, orderBy: "last_time"})
+	pages := c.objects(ctx, query{op: op, kind: "attack", most: cmp.Or(f.PageSize, 100), filter: filter,
+		orderBy: "last_time"})
 	return func(yield func(AttackPage, error) bool) {
 		for p, err := range pages {
 			read, notOwn := c.readAttacks(p, f)
@@ -231,7 +232,8 @@ func (a *Attack) tidy() {
 		*text = bounded(*text, most)
 	}
 	slices.Sort(a.StatusCodes)
-	a.StatusCodes = slices.DeleteFunc(slices.Compact(a.StatusCodes), func(code int) bool { return code < 100 || code > 599 })
+	a.StatusCodes = slices.DeleteFunc(slices.Compact(a.StatusCodes),
+		func(code int) bool { return code < 100 || code > 599 })
 	a.StatusCodes = append([]int(nil), a.StatusCodes...) // without room for those that came twice; nil, as stored, of none
 	a.Countries = busiest(a.Countries)
 	top, seen := busiest(a.Sources), map[netip.Addr]bool{{}: true} // 192.0.2.1 may also come as ::ffff:192.0.2.1

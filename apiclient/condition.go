@@ -54,7 +54,8 @@ func absent(point ...string) Condition { return Condition{Type: ConditionAbsent,
 // isIPv6Host reports whether the host is written as [::1], with or without a port.
 func isIPv6Host(host string) bool {
 	inner, _, ok := strings.Cut(strings.TrimPrefix(host, "["), "]")
-	return ok && strings.HasPrefix(host, "[") && strings.Contains(inner, ":") && strings.Trim(inner, "0123456789abcdefABCDEF:.") == ""
+	return ok && strings.HasPrefix(host, "[") && strings.Contains(inner, ":") &&
+		strings.Trim(inner, "0123456789abcdefABCDEF:.") == ""
 }
 
 // ConditionsScope is the scope that the conditions match, or false where they are not of the form ScopeConditions

@@ -35,7 +35,8 @@ const (
 
 // String is the kind in words.
 func (k ErrorKind) String() string {
-	words := [...]string{"unknown error", "not authenticated", "forbidden", "invalid request", "exists already", "not found", "rules are locked",
+	words := [...]string{"unknown error", "not authenticated", "forbidden", "invalid request", "exists already",
+		"not found", "rules are locked",
 		"too many requests", "service error", "network error", "another client's answer"}
 	if k < 0 || int(k) >= len(words) {
 		k = 0

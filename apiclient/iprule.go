@@ -63,7 +63,8 @@ const maxIPRules = 300
 // An entry removed by others while it reads can push another one off the page.
 func (c *Client) IPRules(ctx context.Context, list string) iter.Seq2[IPRule, error] {
 	return each[IPRule](c, c.pages(ctx, maxIPRules, func(clientID, offset, limit int) call {
-		query := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}, "filter[clientid]": {strconv.Itoa(clientID)}}
+		query := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)},
+			"filter[clientid]": {strconv.Itoa(clientID)}}
 		if list != "" {
 			query.Set("filter[list]", list)
 		}

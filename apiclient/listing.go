@@ -69,7 +69,8 @@ type page struct {
 // short page. An empty list gives its one empty page, an error ends the list. Each page is of at most so many items:
 // of fewer where they are so long that the answer is not read to its end, for attackers write into them. A single item
 // that is too long is skipped; where it is, the next reading knows.
-func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset, limit int) call) iter.Seq2[page, error] {
+func (c *Client) pages(ctx context.Context, most int,
+	ask func(clientID, offset, limit int) call) iter.Seq2[page, error] {
 	return func(yield func(page, error) bool) {
 		clientID, err := c.account(ctx)
 		if err != nil {

@@ -195,7 +195,10 @@ func parseArgument(parser string, takes argument, value string) (string, error) 
 
 // isToken reports whether s can be a header's name or a method.
 func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' ||
+			strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
 }
 
 // ParameterPoint finds the point of an attack's parameter: "GET_user_id_value" is [["get","user_id"]]. It reports false

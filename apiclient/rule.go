@@ -83,7 +83,8 @@ func (c *Client) Rules(ctx context.Context, condition int64) iter.Seq2[Rule, err
 	if condition != 0 {
 		filter["actionid"] = condition
 	}
-	return each[Rule](c, c.objects(ctx, query{op: "list rules", kind: "hint", most: maxRules, filter: filter, orderBy: "updated_at"}))
+	return each[Rule](c, c.objects(ctx, query{op: "list rules", kind: "hint", most: maxRules, filter: filter,
+		orderBy: "updated_at"}))
 }
 
 // ConditionSets lists the sets of conditions that rules are attached to: POST /v1/objects/action.
@@ -164,7 +165,8 @@ func writeRule(clientID int, r Rule) map[string]any {
 	if len(r.Point) > 0 {
 		w["point"] = r.Point
 	}
-	for key, text := range map[string]string{"attack_type": r.AttackType, "comment": r.Comment, "regex": r.Regex, "mode": r.Mode} {
+	for key, text := range map[string]string{"attack_type": r.AttackType, "comment": r.Comment, "regex": r.Regex,
+		"mode": r.Mode} {
 		if text != "" { // "" is refused
 			w[key] = text
 		}

@@ -83,7 +83,8 @@ func (r *requests) send(ctx context.Context, req request, msg card.Message) (wai
 		err = r.publishHome(ctx, req, msg.Blocks)
 	case req.ResponseURL != "":
 		err = r.Slack.Respond(ctx, req.ResponseURL, &slack.WebhookMessage{
-			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: req.Ephemeral,
+			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral,
+			ReplaceOriginal: req.Ephemeral,
 		})
 	}
 	if err != nil && req.Channel != "" && req.Actor.ID != "" {

@@ -113,7 +113,8 @@ func (in *ingress) message(ctx context.Context, d delivery, m message, self stri
 // was corrected. Bots don't count.
 func (m message) written() bool {
 	kinds := []string{"", "thread_broadcast", "file_share"}
-	return (m.Type == "app_mention" || m.Type == "message") && slices.Contains(kinds, m.Subtype) && len(m.Edited) == 0 && m.BotID == "" && m.User != ""
+	return (m.Type == "app_mention" || m.Type == "message") && slices.Contains(kinds, m.Subtype) && len(m.Edited) == 0 &&
+		m.BotID == "" && m.User != ""
 }
 
 // line is the message's command line; addressed reports whether the message begins with the bot's name.
@@ -241,7 +242,8 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
 	defer cancel()
 	if err := in.Slack.PeopleChanged(ctx, of); err != nil {
-		in.log.warn(ctx, "invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
+		in.log.warn(ctx, "invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor,
+			"err", err)
 		return true
 	}
 	in.Log.DebugContext(ctx, "people invalidated", "of", of, "event", e.Type)

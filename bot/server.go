@@ -241,7 +241,8 @@ func (in *ingress) foreign(ctx context.Context, app string) bool {
 	if ours == "" || app == "" || app == ours {
 		return false
 	}
-	in.log.warn(ctx, "refuse delivery of another app", "app", app, "bot_token_of", ours, "fix", "take bot token, app token and signing secret from one app's page at https://api.slack.com/apps")
+	in.log.warn(ctx, "refuse delivery of another app", "app", app, "bot_token_of", ours, "fix",
+		"take bot token, app token and signing secret from one app's page at https://api.slack.com/apps")
 	return true
 }
 

@@ -133,7 +133,8 @@ func (in *ingress) fieldErrors(req request, filled call.Form, values map[string]
 	if _, shown := values[field]; !shown { // no such field, or an older form
 		return in.pushAnswer(req, say(words))
 	}
-	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), card.MaxFieldHint)})
+	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(),
+		card.MaxFieldHint)})
 }
 
 // acceptForm stores a form's change.

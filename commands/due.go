@@ -180,7 +180,8 @@ func (d *dueChecker) decideDue(ch record.Change, now time.Time) (l record.DueDec
 	l.Change = ch
 	over := !now.Before(ch.Until)
 	switch {
-	case ch.State == record.StateBegun && !now.Before(change.CheckAt(ch)), ch.State != record.StateBegun && change.VerifiesDeletion(ch, now), change.VerifiesMode(ch, now):
+	case ch.State == record.StateBegun && !now.Before(change.CheckAt(ch)), ch.State != record.StateBegun &&
+		change.VerifiesDeletion(ch, now), change.VerifiesMode(ch, now):
 		return l, true
 	case change.CheckAt(ch).IsZero(): // it was undone, or never made
 	case over && ch.MustBeEnded():

@@ -69,5 +69,6 @@ func (r *Runner) getsThrough(account string, s record.AttackState, now time.Time
 	case s.Storm != nil:
 		return s.Storm.Passing() > 0
 	}
-	return s.Attack.Status() != apiclient.StatusBlocked && now.Sub(s.Attack.Last) < r.accounts[account].OngoingFor+storedLate
+	return s.Attack.Status() != apiclient.StatusBlocked &&
+		now.Sub(s.Attack.Last) < r.accounts[account].OngoingFor+storedLate
 }

@@ -222,8 +222,9 @@ func addChange(res *call.Result, ch record.Change) {
 // newChange is the plan as it will be stored.
 func (c *job) newChange(id string, p call.Plan) record.Change {
 	ch := record.Change{
-		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.Effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
-		At: c.serviceNow(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role),
+		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.Effect(), Does: p.Does, When: p.When, Actor: c.Actor,
+		Reason: c.Line.Keys["reason"],
+		At:     c.serviceNow(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role),
 		Undoes: p.Undoes, Extends: p.Extends,
 		Renew: p.Renews, AttackID: c.AttackID(),
 	}

@@ -21,9 +21,11 @@ const waiting = string(record.RequestWaiting)
 
 // needsRequest reports whether the plans do anything that needs approval which was not asked for yet.
 func needsRequest(c *call.Call, plans []call.Plan) bool {
-	return len(c.Needs) > 0 && c.Granted == nil && !onlyRenews(c, plans) && c.Policy.ChangesNow() == config.ChangesOn && slices.ContainsFunc(plans, func(p call.Plan) bool {
-		return len(p.Nothing) == 0 && !slices.ContainsFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c, ch, p) })
-	})
+	return len(c.Needs) > 0 && c.Granted == nil && !onlyRenews(c, plans) && c.Policy.ChangesNow() == config.ChangesOn &&
+		slices.ContainsFunc(plans, func(p call.Plan) bool {
+			return len(p.Nothing) == 0 && !slices.ContainsFunc(c.Changes,
+				func(ch record.Change) bool { return change.HasEffect(c, ch, p) })
+		})
 }
 
 // onlyRenews reports whether wafbot only prolongs what was approved, as far as that was approved.

@@ -62,12 +62,14 @@ func (r *Runner) Refuses(ctx context.Context, inv call.Invocation) bool {
 		return false
 	}
 	could := c.see(r.Accounts, r.rights(ctx, c.Actor, r.Accounts))
-	return !c.Unsure && could == record.NoRole && !slices.ContainsFunc(c.Accounts, func(a *config.Account) bool { return c.RightsOn[a.Name].Role >= c.Cmd.Role })
+	return !c.Unsure && could == record.NoRole &&
+		!slices.ContainsFunc(c.Accounts, func(a *config.Account) bool { return c.RightsOn[a.Name].Role >= c.Cmd.Role })
 }
 
 // Permitted reports of each line whether a person may fill in its form and run it, on the account that the lines are
 // about, and says what is left out and whom to ask; nil: nothing is. Nothing is run or recorded.
-func (r *Runner) Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool, left text.Text) {
+func (r *Runner) Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool,
+	left text.Text) {
 	c := &call.Call{Invocation: inv, RightsOn: r.rights(ctx, inv.Actor, []*config.Account{r.accounts[account]})}
 	c.On(r.accounts[account])
 	missing := record.Admin
@@ -266,12 +268,14 @@ func noteGranted(ctx context.Context, c *job, ch record.Change) {
 	}
 	granted := append(change.NeededPermissions(ch.Steps), record.PermissionAll)
 	savePermissionLoss(ctx, c, func(t *record.PermissionLoss) (changed bool) {
-		left := slices.DeleteFunc(slices.Clone(t.Lacks), func(p record.Permission) bool { return slices.Contains(granted, p) })
+		left := slices.DeleteFunc(slices.Clone(t.Lacks),
+			func(p record.Permission) bool { return slices.Contains(granted, p) })
 		if !t.GoesOn() || len(left) == len(t.Lacks) {
 			return false
 		}
 		t.Lacks = left
-		t.Refused = slices.DeleteFunc(slices.Clone(t.Refused), func(was record.RefusedChange) bool { return call.Effect(was.Line) == ch.Effect })
+		t.Refused = slices.DeleteFunc(slices.Clone(t.Refused),
+			func(was record.RefusedChange) bool { return call.Effect(was.Line) == ch.Effect })
 		if len(left) == 0 {
 			t.Until = c.serviceNow()
 		}

@@ -81,7 +81,8 @@ func wasSent(s record.Step) bool { return s.Sent }
 // request, all additions in one each; of others one alone.
 func together(steps []record.Step) []record.Step {
 	n := min(1, len(steps))
-	for n < len(steps) && steps[n].Entry != nil && steps[n].Kind == steps[0].Kind && steps[n].Sent == steps[0].Sent && !steps[n].Done {
+	for n < len(steps) && steps[n].Entry != nil && steps[n].Kind == steps[0].Kind && steps[n].Sent == steps[0].Sent &&
+		!steps[n].Done {
 		n++
 	}
 	return steps[:n]
@@ -172,7 +173,8 @@ func (x *executor) changed(account string, events []record.Event, all []record.C
 }
 
 // save outlives the request: what was sent must be written down even when the caller has gone.
-func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64,
+	err error) {
 	ctx, cancel := outlive(ctx)
 	defer cancel()
 	return c.claim.Save(ctx, record.Saves{Changes: change.Scheduled(all...), Events: events, Entry: entry})

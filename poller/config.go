@@ -115,7 +115,8 @@ func (c *Config) stormRoute(channel string, taken map[int]bool) config.Route {
 // kind.
 func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, detail record.Detail) record.Event {
 	return record.Event{
-		ID: record.DeliveryID(c.Account.Name, "", kind, int(number)), Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at,
+		ID: record.DeliveryID(c.Account.Name, "", kind, int(number)), Account: c.Account.Name, Kind: kind,
+		Channel: c.Account.Channel, At: at,
 		Detail: detail,
 	}
 }

@@ -211,7 +211,8 @@ func (p *Poller) decide(ctx context.Context, snap snapshot) *decision {
 	}
 	d.closeGap()
 	slices.SortFunc(d.Events, func(a, b record.Event) int { // the most urgent first
-		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), d.Attacks[b.Subject].Attack.Last.Compare(d.Attacks[a.Subject].Attack.Last),
+		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()),
+			d.Attacks[b.Subject].Attack.Last.Compare(d.Attacks[a.Subject].Attack.Last),
 			cmp.Compare(a.Subject, b.Subject))
 	})
 	return d

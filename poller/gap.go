@@ -49,7 +49,8 @@ func (d *decision) takeOver() (over []apiclient.Attack) {
 			return true
 		}
 		listed := d.st.attacks.of(id)
-		listed.Attack, listed.ObservedAt, listed.Baseline = attack, n.At, compare.Raised(listed.Baseline, attack, record.NewAttack)
+		listed.Attack, listed.ObservedAt, listed.Baseline = attack, n.At,
+			compare.Raised(listed.Baseline, attack, record.NewAttack)
 		d.Attacks[id] = listed
 		return true
 	})
@@ -90,7 +91,10 @@ func (d *decision) beganSince(from time.Time) (began []apiclient.Attack, grouped
 
 // oldest are the first attacks that began: as many as the event of a gap lists.
 func oldest(all []apiclient.Attack) (ids []string) {
-	slices.SortFunc(all, func(a, b apiclient.Attack) int { return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b apiclient.Attack) int {
+		return cmp.Or(a.First.Compare(b.First),
+			cmp.Compare(a.ID, b.ID))
+	})
 	for _, a := range all[:min(maxListed, len(all))] {
 		ids = append(ids, a.ID)
 	}

@@ -284,7 +284,8 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 	}
 	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Fix: fix(kind),
 		LastGood: p.st.lastGood}
-	events := []record.Event{p.cfg.accountEvent(record.APIUnreachable, h.Since.UnixMilli(), p.cfg.Clock.Now().UTC(), facts)}
+	events := []record.Event{p.cfg.accountEvent(record.APIUnreachable, h.Since.UnixMilli(),
+		p.cfg.Clock.Now().UTC(), facts)}
 	p.alarm(ctx, record.PollUpdate{Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events})
 }
 

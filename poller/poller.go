@@ -83,7 +83,8 @@ func (p *Poller) Tried() <-chan struct{} {
 func (p *Poller) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loaded, p.st, p.health, p.settings, p.failures, p.causes = false, newState(p.cfg.Account.OngoingFor), record.PollHealth{},
+	p.loaded, p.st, p.health, p.settings, p.failures, p.causes = false, newState(p.cfg.Account.OngoingFor),
+		record.PollHealth{},
 		record.Settings{}, 0, nil
 	p.first = make(chan struct{})
 }

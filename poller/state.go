@@ -92,7 +92,8 @@ func newState(ongoingFor time.Duration) *state {
 func (st *state) loaded(stored record.PollState) *state {
 	next := newState(st.ongoingFor)
 	next.lastTries, next.arrivals, next.incidentsAt = st.lastTries, st.arrivals, st.incidentsAt
-	next.lastGood, next.saved, next.firstStart, next.outage, next.cap = stored.LastGood, stored.LastGood, stored.FirstStart, stored.Outage, stored.Cap
+	next.lastGood, next.saved, next.firstStart, next.outage, next.cap = stored.LastGood, stored.LastGood,
+		stored.FirstStart, stored.Outage, stored.Cap
 	next.withPager = map[string]bool{}
 	for id, s := range stored.Attacks {
 		delete(stored.Attacks, id)
@@ -146,7 +147,8 @@ func (st *state) plan(id string) {
 // observe is an attack as it is at a time. Tries are those that the state doesn't hold yet.
 func (st *state) observe(a apiclient.Attack, at time.Time, tries map[netip.Addr]time.Time) compare.Observation {
 	trying := slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool { return st.stillTrying(s.IP, at, tries) })
-	return compare.Observation{Attack: a, At: at, StillTrying: trying, Stopped: st.stoppedOf(a.ID), OngoingFor: st.ongoingFor}
+	return compare.Observation{Attack: a, At: at, StillTrying: trying, Stopped: st.stoppedOf(a.ID),
+		OngoingFor: st.ongoingFor}
 }
 
 // stillTrying reports whether a denied source tried lately.

@@ -52,9 +52,10 @@ func (r *results) add(a *apiclient.Attack, before *seenRecord) {
 		r.patches = append(r.patches, a)
 	case apiclient.TypeBlockedSource:
 		for _, source := range a.Sources {
-			if before != nil && len(a.Sources) > 1 && slices.ContainsFunc(before.attack.Sources, func(was apiclient.Source) bool {
-				return was.IP == source.IP && was.Hits.Known && source.Hits.Known && was.Hits.N >= source.Hits.N
-			}) {
+			if before != nil && len(a.Sources) > 1 && slices.ContainsFunc(before.attack.Sources,
+				func(was apiclient.Source) bool {
+					return was.IP == source.IP && was.Hits.Known && source.Hits.Known && was.Hits.N >= source.Hits.N
+				}) {
 				continue
 			}
 			r.bySource[source.IP] = append(r.bySource[source.IP], denial{a, source.Hits})
@@ -92,7 +93,8 @@ func ofAttack(attack, result apiclient.Attack) bool {
 // samePlace reports whether what a virtual patch stopped was meant for the place of an attack, and for its part of the
 // request as far as both say.
 func samePlace(attack, result apiclient.Attack) bool {
-	return attack.Path == result.Path && strings.EqualFold(attack.Domain, result.Domain) && strings.EqualFold(attack.Method, result.Method) &&
+	return attack.Path == result.Path && strings.EqualFold(attack.Domain, result.Domain) &&
+		strings.EqualFold(attack.Method, result.Method) &&
 		(attack.Parameter == "" || result.Parameter == "" || attack.Parameter == result.Parameter)
 }
 
@@ -103,7 +105,8 @@ func raised(t record.Tally, attack, result apiclient.Attack, hits apiclient.Figu
 	if hits.Known && !result.First.IsZero() && !result.First.Before(attack.First) {
 		n = max(n, hits.N)
 	}
-	return record.Tally{N: max(t.N, n), First: record.Earlier(t.First, result.First), Last: record.Later(t.Last, result.Last)}
+	return record.Tally{N: max(t.N, n), First: record.Earlier(t.First, result.First),
+		Last: record.Later(t.Last, result.Last)}
 }
 
 // stoppedOf is what was seen of an attack's tries that were stopped: as it was read since, or as it is stored.

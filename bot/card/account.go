@@ -29,7 +29,8 @@ func FirstStart(a *config.Account, first record.FirstStartFacts, p policy.Policy
 	if first.Incidents > 0 {
 		buttons = append(buttons, call.Suggestion{Label: "List incidents", Line: record.LineOf(a.Name, "incidents")})
 	}
-	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons), Metadata: bounded(MetaStart, accountMeta(a.Name))}
+	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
+		Metadata: bounded(MetaStart, accountMeta(a.Name))}
 }
 
 // goingOn says what was active at the first poll, and whether cards follow.
@@ -63,7 +64,8 @@ func Unreachable(a *config.Account, f record.UnreachableFacts) Message {
 	} else {
 		again.Addf(". Last good poll: %v", f.LastGood)
 	}
-	notice := fmt.Sprintf("WAF API unreachable: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.From), f.Why)
+	notice := fmt.Sprintf("WAF API unreachable: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name,
+		clockTime(f.From), f.Why)
 	return notified(notice, mentioning(append(lines, again), a.Ops()))
 }
 
@@ -86,7 +88,8 @@ func MonitoringGap(a *config.Account, f record.GapFacts, shown map[string]record
 		lines.Addf("*Began meanwhile, and grouped in a storm's card*: %v", f.Grouped)
 	}
 	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount, shown)...)
-	notice := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.Duration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
+	notice := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.Duration(long),
+		clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
 	if f.BeganCount+f.Grouped+f.OverCount == 0 {
 		return notified(notice, append(lines, text.New("Nothing that would have got a card began meanwhile")))
 	}
@@ -97,7 +100,8 @@ func MonitoringGap(a *config.Account, f record.GapFacts, shown map[string]record
 }
 
 // gapLines lists the first attacks of so many, and counts the others.
-func gapLines(a *config.Account, title string, first []string, count int, shown map[string]record.AttackState) text.Lines {
+func gapLines(a *config.Account, title string, first []string, count int,
+	shown map[string]record.AttackState) text.Lines {
 	if count == 0 {
 		return nil
 	}
@@ -288,7 +292,8 @@ func refusedLines(a *config.Account, r record.RefusedChange, changes []record.Ch
 		what = "Only partly done: "
 	}
 	head := text.Newf("*%v*, asked by %v %v", what+r.Does, text.Sanitize(r.By.Name, maxNoticeName), r.At)
-	if i := slices.IndexFunc(changes, func(ch record.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == record.ViaClock {
+	if i := slices.IndexFunc(changes, func(ch record.Change) bool { return ch.ID == r.Ends }); i >= 0 &&
+		r.By.Via == record.ViaClock {
 		head = change.DueLine(a, changes[i], now)
 	}
 	lines := text.Lines{head}

@@ -108,7 +108,8 @@ func documentMessage(res call.Result, inView bool) Message {
 	made, _ := new(buttonMaker).all(nextPage(next, inView))
 	verbatim := slack.NewRichTextSectionTextElement(pages[page-1], nil) // Slack reads no markup here
 	copied := &slack.RichTextPreformatted{Type: slack.RTEPreformatted, Elements: []slack.RichTextSectionElement{verbatim}}
-	blocks := append(sections(lines, maxTogether-length(pages[page-1])-weight(made...)), slack.NewRichTextBlock("", copied))
+	blocks := append(sections(lines, maxTogether-length(pages[page-1])-weight(made...)),
+		slack.NewRichTextBlock("", copied))
 	return Message{Text: answerText(lines), Blocks: append(blocks, actions(made...)...)}
 }
 

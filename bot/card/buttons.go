@@ -67,7 +67,8 @@ func (m *buttonMaker) suggestion(s call.Suggestion) *slack.ButtonBlockElement {
 	if confirm == "" {
 		return b
 	}
-	b.Confirm = slack.NewConfirmationBlockObject(plainText(cmp.Or(s.Title, s.Label), maxDialogTitle), plainText(confirm, maxDialogText),
+	b.Confirm = slack.NewConfirmationBlockObject(plainText(cmp.Or(s.Title, s.Label), maxDialogTitle),
+		plainText(confirm, maxDialogText),
 		plainText(cmp.Or(s.OK, s.Label), maxDialogOK), plainText("Cancel", maxDialogOK))
 	if s.Danger {
 		b.Confirm.Style = slack.StyleDanger

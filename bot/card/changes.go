@@ -26,7 +26,8 @@ func moreChanges(s call.Situation, n int) text.Text {
 
 // whatWasDone lists the changes against an attack, and whether they still hold.
 func whatWasDone(s call.Situation) text.Lines {
-	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.State == record.StateFailed })
+	all := slices.DeleteFunc(slices.Clone(s.Changes),
+		func(ch record.Change) bool { return ch.State == record.StateFailed })
 	over := map[bool]int{true: 0, false: 1}
 	slices.SortStableFunc(all, func(x, y record.Change) int {
 		return cmp.Or(over[x.InForce(s.Now)]-over[y.InForce(s.Now)], x.At.Compare(y.At))

@@ -50,7 +50,8 @@ func shownPlain(s text.Span) text.Span {
 		return text.Span{Text: s.Text}
 	case s.Kind == text.KindUser && !IsID(s.Text, "UWS"):
 		return text.Span{Text: "@" + s.Text}
-	case s.Kind == text.KindChannel && !IsID(s.Text, "CG"), s.Kind == text.KindLink && !strings.HasPrefix(s.URL, "https://") && !strings.HasPrefix(s.URL, "http://"),
+	case s.Kind == text.KindChannel && !IsID(s.Text, "CG"), s.Kind == text.KindLink &&
+		!strings.HasPrefix(s.URL, "https://") && !strings.HasPrefix(s.URL, "http://"),
 		s.Kind == text.KindBold && !harmless(s.Text) && slices.ContainsFunc(strings.Fields(s.Text), formats):
 		return text.Span{Text: s.Text}
 	}
@@ -188,8 +189,8 @@ func (w *markupWriter) words(s string) {
 // harmless reports whether Slack shows a text as it is, whatever stands beside it.
 func harmless(s string) bool { return !strings.ContainsAny(s, special) && !strings.Contains(s, "www.") }
 
-// marked matches a word in which Slack could read markup: formatting, which it reads at the edges of words where it is an
-// underscore, a quotation, an address, a mention, an emoji.
+// marked matches a word in which Slack could read markup: formatting, which it reads at the edges of words where it is
+// an underscore, a quotation, an address, a mention, an emoji.
 var marked = regexp.MustCompile("[*~`]|(^|[^\\pL\\p{Nd}])_|_([^\\pL\\p{Nd}]|$)|^>|://|www\\.|^[(\\[]*[@#][^0-9]|:.+:")
 
 // formats reports whether Slack could read markup in a word.

@@ -54,7 +54,8 @@ func accountMeta(account string) map[string]any {
 // attackMeta are the facts of an attack that a message shows. A card's metadata adds to them.
 func attackMeta(account, id string, a apiclient.Attack) map[string]any {
 	payload := accountMeta(account)
-	payload["attack"], payload["kind"], payload["status"], payload["attackid"] = text.Sanitize(id, maxMeta), "attack", string(a.Status()), a.ID
+	payload["attack"], payload["kind"], payload["status"], payload["attackid"] = text.Sanitize(id, maxMeta), "attack",
+		string(a.Status()), a.ID
 	if a.Incident() {
 		payload["kind"] = "incident"
 	}
@@ -88,7 +89,8 @@ func ReadAttack(account string, payload map[string]any) (id string, f record.Car
 	quiet, _ := payload["quiet"].(bool)
 	id = text("attack")
 	f = record.CardMetadata{
-		AttackID: text("attackid"), Incident: text("kind") == "incident", Status: apiclient.Status(text("status")), Decade: max(int(decade), 0), Quiet: quiet,
+		AttackID: text("attackid"), Incident: text("kind") == "incident", Status: apiclient.Status(text("status")),
+		Decade: max(int(decade), 0), Quiet: quiet,
 		Mention: text("mention"), Severity: record.Worst(record.Severity(text("severity"))),
 	}
 	// The short id is a hash of the service's id: an id that was cut or altered doesn't match.

@@ -56,7 +56,8 @@ func (c drawing) done() (all []mitigation) {
 			m.sign, m.says = pending, "outcome unknown"
 		case ch.State == record.StateBegun:
 			m.sign, m.says = pending, "sent, being verified"
-		case s.Efficacy[ch.ID].Finding == record.SourceReturned && ch.State == record.StateDone && s.Now.Sub(ch.Until) < time.Hour:
+		case s.Efficacy[ch.ID].Finding == record.SourceReturned && ch.State == record.StateDone &&
+			s.Now.Sub(ch.Until) < time.Hour:
 			m.sign, m.says = fails, "ended, its source came back"
 		case !ch.InForce(s.Now):
 			continue

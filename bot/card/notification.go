@@ -31,7 +31,8 @@ const (
 	detailWhose               // and whose it is, or its country
 )
 
-var brevities = []brevity{{maxNoticeName, detailWhose}, {20, detailWhose}, {20, detailHits}, {12, detailHits}, {12, detailShare}, {8, detailLeast}}
+var brevities = []brevity{{maxNoticeName, detailWhose}, {20, detailWhose}, {20, detailHits}, {12, detailHits},
+	{12, detailShare}, {8, detailLeast}}
 
 // notice is a card's notification: all that a locked phone shows. Hostile text stands last, because the end is cut.
 func (c drawing) notice() string {

@@ -158,7 +158,8 @@ const (
 	mostRate    = 1e12        // hits a minute: the service's figures are not trusted
 )
 
-// trend says whether more hits came in the later half of an attack's course than in the earlier; "" if too little is known.
+// trend says whether more hits came in the later half of an attack's course than in the earlier; "" if too little is
+// known.
 func trend(points []record.HitPoint, until time.Time) string {
 	end, ok := courseEnd(points, until)
 	if !ok {

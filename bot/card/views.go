@@ -111,7 +111,8 @@ func modal(kind, title string, m ViewMeta, blocks []slack.Block) (slack.ModalVie
 		return slack.ModalViewRequest{}, fmt.Errorf("write view: what it carries is over %d bytes", maxViewMeta)
 	}
 	return slack.ModalViewRequest{
-		Type: slack.VTModal, CallbackID: kind, PrivateMetadata: string(meta), Title: plainText(title, maxViewTitle), Close: plainText("Close", maxViewTitle),
+		Type: slack.VTModal, CallbackID: kind, PrivateMetadata: string(meta), Title: plainText(title, maxViewTitle),
+		Close:  plainText("Close", maxViewTitle),
 		Blocks: slack.Blocks{BlockSet: blocks},
 	}, nil
 }
@@ -130,7 +131,8 @@ func inputOf(f call.Field) *slack.InputBlock {
 func elementOf(f call.Field) slack.BlockElement {
 	options, groups := optionsOf(f)
 	chosen, choose := chosenOptions(f), plainText("Choose …", maxFieldLabel)
-	one := &slack.SelectBlockElement{Type: slack.OptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups}
+	one := &slack.SelectBlockElement{Type: slack.OptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options,
+		OptionGroups: groups}
 	switch f.Kind {
 	case call.FieldOne:
 		if len(chosen) > 0 {
@@ -138,7 +140,8 @@ func elementOf(f call.Field) slack.BlockElement {
 		}
 		return one
 	case call.FieldMany:
-		return &slack.MultiSelectBlockElement{Type: slack.MultiOptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups, InitialOptions: chosen}
+		return &slack.MultiSelectBlockElement{Type: slack.MultiOptTypeStatic, ActionID: f.Name, Placeholder: choose,
+			Options: options, OptionGroups: groups, InitialOptions: chosen}
 	case call.FieldUser:
 		one.Type = slack.OptTypeUser
 		if len(f.Values) > 0 && strings.HasPrefix(f.Values[0], "U") {
@@ -179,7 +182,8 @@ func optionsOf(f call.Field) (plain []*slack.OptionBlockObject, groups []*slack.
 	}
 	for some := range slices.Chunk(plain, maxOptionGroup) {
 		from := len(groups)*maxOptionGroup + 1
-		groups = append(groups, slack.NewOptionGroupBlockElement(plainText(fmt.Sprintf("%d to %d", from, from+len(some)-1), maxOption), some...))
+		groups = append(groups, slack.NewOptionGroupBlockElement(plainText(fmt.Sprintf("%d to %d", from, from+len(some)-1),
+			maxOption), some...))
 	}
 	return nil, groups
 }

@@ -40,8 +40,10 @@ func lateBy(due, done time.Time, soon time.Duration) time.Duration {
 
 // doneSince reports whether something was done that was not done before.
 func doneSince(now, before record.AttackDetails) bool {
-	same := slices.EqualFunc(now.Changes, before.Changes, func(x, y record.Change) bool { return x.ID == y.ID && x.State == y.State })
-	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Triage, before.Triage) || !reflect.DeepEqual(now.Context.Mutes, before.Context.Mutes)
+	same := slices.EqualFunc(now.Changes, before.Changes,
+		func(x, y record.Change) bool { return x.ID == y.ID && x.State == y.State })
+	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Triage, before.Triage) ||
+		!reflect.DeepEqual(now.Context.Mutes, before.Context.Mutes)
 }
 
 // Drawn is what an attack's card shows now; known is false for an attack that is no longer stored, or not seen again

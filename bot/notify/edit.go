@@ -161,7 +161,8 @@ func (n wire) plainer(method string, m card.Message, err error) (card.Message, b
 // gone reports whether an error says that a message is no longer there, can't be edited any more, or that its channel
 // is closed to wafbot.
 func gone(err error) bool {
-	return deleted(err) || uneditable(err) || slices.Contains([]string{"is_inactive", "is_archived", "channel_not_found", "not_in_channel"}, slackconn.ErrorName(err))
+	return deleted(err) || uneditable(err) || slices.Contains([]string{"is_inactive", "is_archived", "channel_not_found",
+		"not_in_channel"}, slackconn.ErrorName(err))
 }
 
 // deleted reports whether an error says that a message is no longer there.
@@ -171,7 +172,8 @@ func deleted(err error) bool {
 
 // uneditable reports whether an error says that a message stands as it is for ever.
 func uneditable(err error) bool {
-	return slices.Contains([]string{"cant_update_message", "edit_window_closed", "block_mismatch"}, slackconn.ErrorName(err))
+	return slices.Contains([]string{"cant_update_message", "edit_window_closed", "block_mismatch"},
+		slackconn.ErrorName(err))
 }
 
 // nowhere reports whether an error says that a message can't be posted where it was to go.

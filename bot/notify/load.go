@@ -202,8 +202,8 @@ func (n *Notifier) awaitCard(ctx context.Context, f *facts, since time.Time, rou
 	return err
 }
 
-// unknownAgain is how long after it was found that an attack isn't stored it is looked for again, and unknownFor for how
-// long after its event: where what is stored of it was damaged, the next poll that lists it stores it again.
+// unknownAgain is how long after it was found that an attack isn't stored it is looked for again, and unknownFor for
+// how long after its event: where what is stored of it was damaged, the next poll that lists it stores it again.
 const (
 	unknownAgain = 5 * time.Second
 	unknownFor   = time.Hour

@@ -130,7 +130,8 @@ func (s *Client) App() string {
 func Manifest(base string) string {
 	var b strings.Builder
 	// Writing to a Builder and a fixed template's values can't fail.
-	_ = template.Must(template.New("manifest").Parse(manifest)).Execute(&b, map[string]any{"Base": base, "Scopes": scopes()})
+	_ = template.Must(template.New("manifest").Parse(manifest)).Execute(&b,
+		map[string]any{"Base": base, "Scopes": scopes()})
 	return b.String()
 }
 

@@ -141,33 +141,38 @@ func FixScope(scope string) string {
 
 func troubles() map[string]Trouble {
 	return map[string]Trouble{
-		"not_authed":              {"Slack got no token", fixToken},
-		"invalid_auth":            {"Slack doesn't know this token", fixToken},
-		"not_allowed_token_type":  {"Slack doesn't take this kind of token here", fixToken},
-		"token_revoked":           {"the token was revoked", fixRevoked},
-		"account_inactive":        {"the app was taken out of the workspace", fixRevoked},
-		"user_removed_from_team":  {"the app was taken out of the workspace", fixRevoked},
-		"token_expired":           {"the token has expired, and wafbot doesn't renew tokens", "make a new app from what wafbot manifest prints: its tokens don't expire"},
-		"socket_mode_not_enabled": {"Socket Mode is switched off in the app's settings", "switch it on (Socket Mode, on the app's page at https://api.slack.com/apps), or leave slack.app_token out"},
+		"not_authed":             {"Slack got no token", fixToken},
+		"invalid_auth":           {"Slack doesn't know this token", fixToken},
+		"not_allowed_token_type": {"Slack doesn't take this kind of token here", fixToken},
+		"token_revoked":          {"the token was revoked", fixRevoked},
+		"account_inactive":       {"the app was taken out of the workspace", fixRevoked},
+		"user_removed_from_team": {"the app was taken out of the workspace", fixRevoked},
+		"token_expired": {"the token has expired, and wafbot doesn't renew tokens",
+			"make a new app from what wafbot manifest prints: its tokens don't expire"},
+		"socket_mode_not_enabled": {"Socket Mode is switched off in the app's settings",
+			"switch it on (Socket Mode, on the app's page at https://api.slack.com/apps), or leave slack.app_token out"},
 		"team_access_not_granted": {"the workspace hasn't let the app in", fixAdmin},
 		"org_login_required":      {"the workspace is being moved to another organisation", fixAdmin},
 		"accesslimited":           {"the workspace restricts the app", fixAdmin},
 		"app_access_restricted":   {"the workspace restricts the app", fixAdmin},
 		"team_disabled":           {"the workspace was disabled", fixAdmin},
 		"is_archived":             {"the channel is archived", "unarchive it in Slack, or write another channel"},
-		"channel_not_found":       {"no channel with this id can be seen by wafbot", "check the id; in a private channel, type /invite @wafbot there"},
-		"not_in_channel":          {"wafbot isn't in the channel", fixInvite},
-		"no_permission":           {"wafbot may not post there", fixPosting},
-		"messages_tab_disabled":   {"the app takes no direct messages", "turn the Messages Tab on under App Home on the app's page"},
-		"user_not_found":          {"there is no user with this id", "check the id: the profile's menu in Slack copies it"},
-		"plan_upgrade_required":   {"the workspace's plan has no user groups", "write user ids instead"},
+		"channel_not_found": {"no channel with this id can be seen by wafbot",
+			"check the id; in a private channel, type /invite @wafbot there"},
+		"not_in_channel": {"wafbot isn't in the channel", fixInvite},
+		"no_permission":  {"wafbot may not post there", fixPosting},
+		"messages_tab_disabled": {"the app takes no direct messages",
+			"turn the Messages Tab on under App Home on the app's page"},
+		"user_not_found":        {"there is no user with this id", "check the id: the profile's menu in Slack copies it"},
+		"plan_upgrade_required": {"the workspace's plan has no user groups", "write user ids instead"},
 	}
 }
 
 // Explain puts an error of Slack into words. It returns false, and words for that, if Slack didn't answer.
 func Explain(err error) (Trouble, bool) {
 	if limited, ok := errors.AsType[*slack.RateLimitedError](err); ok {
-		return Trouble{fmt.Sprintf("Slack takes no more of these requests for %s (ratelimited)", limited.RetryAfter.Round(time.Second)), fixLater}, true
+		return Trouble{fmt.Sprintf("Slack takes no more of these requests for %s (ratelimited)",
+			limited.RetryAfter.Round(time.Second)), fixLater}, true
 	}
 	if status, ok := errors.AsType[slack.StatusCodeError](err); ok {
 		fix := fixLater
@@ -216,7 +221,8 @@ func ExplainAppToken(err error) (Trouble, bool) {
 func missingScope(err error) Trouble {
 	res, _ := errors.AsType[slack.SlackErrorResponse](err)
 	if res.Needed == "" {
-		return Trouble{"the token lacks a scope (missing_scope)", "compare its scopes with what wafbot manifest prints, add what is missing, and install the app again"}
+		return Trouble{"the token lacks a scope (missing_scope)",
+			"compare its scopes with what wafbot manifest prints, add what is missing, and install the app again"}
 	}
 	return Trouble{"the token lacks the scope " + res.Needed + " (missing_scope)", FixScope(res.Needed)}
 }

@@ -50,11 +50,12 @@ func dialWebSocket(ctx context.Context, address string) (*websocket.Conn, error)
 		return nil, fmt.Errorf("connect link: %w", apiclient.WithoutURL(err))
 	}
 	var wire *boundedConn
-	dialer := websocket.Dialer{HandshakeTimeout: helloWithin, NetDialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		conn, err := dial(ctx, to)
-		wire = &boundedConn{conn, maxHandshake}
-		return wire, err
-	}}
+	dialer := websocket.Dialer{HandshakeTimeout: helloWithin,
+		NetDialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := dial(ctx, to)
+			wire = &boundedConn{conn, maxHandshake}
+			return wire, err
+		}}
 	conn, res, err := dialer.DialContext(ctx, address, nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect link to %s: %w", to.Host, apiclient.WithoutURL(err))

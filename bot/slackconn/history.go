@@ -77,9 +77,11 @@ func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMes
 }
 
 // readPage reads one page. Its errors are slack-go's.
-func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs []HistoryMessage, cursor string, err error) {
+func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs []HistoryMessage, cursor string,
+	err error) {
 	method := methodHistory
-	form := url.Values{"channel": {q.Channel}, "oldest": {q.Oldest}, "limit": {strconv.Itoa(limit)}, "include_all_metadata": {"true"}}
+	form := url.Values{"channel": {q.Channel}, "oldest": {q.Oldest}, "limit": {strconv.Itoa(limit)},
+		"include_all_metadata": {"true"}}
 	if q.Cursor != "" {
 		form.Set("cursor", q.Cursor)
 	}

@@ -69,7 +69,8 @@ func dialLink(ctx context.Context, address string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{conn: conn, slots: make(chan struct{}, maxEnvelopes), ending: make(chan struct{}), ended: make(chan struct{})}
+	l := &link{conn: conn, slots: make(chan struct{}, maxEnvelopes), ending: make(chan struct{}),
+		ended: make(chan struct{})}
 	conn.SetReadLimit(maxFrame)
 	waited := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	var first frame
@@ -139,7 +140,8 @@ func (l *link) leave() {
 
 // close sends a close frame. It may be called twice.
 func (l *link) close() error {
-	return l.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(leaveWithin))
+	return l.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""),
+		time.Now().Add(leaveWithin))
 }
 
 // serve reads a link to its end: Slack ends it, or the context ends, or a spare link makes room for another replica.

@@ -13,8 +13,8 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// People invalidates the replicas' caches of users and user groups. An interface because tests need versions that can't be
-// read, and one of another replica.
+// People invalidates the replicas' caches of users and user groups. An interface because tests need versions that can't
+// be read, and one of another replica.
 type People interface {
 	// PeopleMark is the cache version of a user, or of AllGroups.
 	PeopleMark(ctx context.Context, of string) (string, error)
@@ -100,7 +100,8 @@ func (s *Client) Member(ctx context.Context, team, user string) (name, workspace
 	switch {
 	case p.full(self, team):
 		return p.Name, self.Team, true, err
-	case err != nil && team == self.Team && p.Outside == outsideUnknown, err == nil && p.Outside == "guest" && p.team == self.Team:
+	case err != nil && team == self.Team && p.Outside == outsideUnknown, err == nil && p.Outside == "guest" &&
+		p.team == self.Team:
 		return p.Name, self.Team, false, err
 	}
 	return p.Name, "", false, err
@@ -170,7 +171,8 @@ func (s *Client) Person(ctx context.Context, id string) (Person, error) {
 	if err != nil {
 		return Person{}, fmt.Errorf("ask slack who %s is: %w", id, err)
 	}
-	p := Person{Name: cmp.Or(u.RealName, u.Profile.RealName, u.Name), Deactivated: u.Deleted, team: u.TeamID, enterprise: u.Enterprise.EnterpriseID, workspaces: u.Enterprise.Teams}
+	p := Person{Name: cmp.Or(u.RealName, u.Profile.RealName, u.Name), Deactivated: u.Deleted, team: u.TeamID,
+		enterprise: u.Enterprise.EnterpriseID, workspaces: u.Enterprise.Teams}
 	switch {
 	case u.IsStranger:
 		p.Outside = "member of another workspace"
@@ -191,7 +193,8 @@ type Group struct {
 
 // UserGroups are the workspace's user groups by their ids, disabled ones too (usergroups.list). They are not cached.
 func (s *Client) UserGroups(ctx context.Context) (map[string]Group, error) {
-	list, err := s.api.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeDisabled(true), slack.GetUserGroupsOptionIncludeUsers(true))
+	list, err := s.api.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeDisabled(true),
+		slack.GetUserGroupsOptionIncludeUsers(true))
 	if err != nil {
 		return nil, fmt.Errorf("ask slack for its user groups: %w", err)
 	}
@@ -247,7 +250,8 @@ func (g *groups) logOnce(log *slog.Logger, err error) {
 		return
 	case failing:
 		t, _ := Explain(err)
-		log.Error("user groups can't be read: a role by user group counts for nothing", "why", t.Text, "fix", t.Fix, "err", err)
+		log.Error("user groups can't be read: a role by user group counts for nothing", "why", t.Text, "fix", t.Fix,
+			"err", err)
 	default:
 		log.Info("user groups can be read again")
 	}

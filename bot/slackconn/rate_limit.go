@@ -47,7 +47,8 @@ type heldError struct {
 }
 
 func (e *heldError) Error() string {
-	return fmt.Sprintf("%s is not called for another %s: slack limits its rate", e.method, e.limited.RetryAfter.Round(time.Second))
+	return fmt.Sprintf("%s is not called for another %s: slack limits its rate", e.method,
+		e.limited.RetryAfter.Round(time.Second))
 }
 func (e *heldError) Unwrap() error { return e.limited }
 

@@ -81,7 +81,8 @@ func Connect(cfg Config) *Client {
 	cfg.Calls = cmp.Or(cfg.Calls, metrics.New().SlackCalls)
 	cfg.APIURL = cmp.Or(cfg.APIURL, slack.APIURL)
 	caller := &caller{
-		client: apiclient.WithoutRedirects(cfg.HTTP), api: cfg.APIURL, held: map[string]hold{}, calls: cfg.Calls, log: cfg.Log,
+		client: apiclient.WithoutRedirects(cfg.HTTP), api: cfg.APIURL, held: map[string]hold{}, calls: cfg.Calls,
+		log: cfg.Log,
 	}
 	return &Client{
 		Config: cfg,
@@ -110,7 +111,8 @@ func (s *Client) authTest(ctx context.Context) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("ask slack who wafbot is: %w", err)
 	}
-	self := Identity{Enterprise: res.EnterpriseID, Team: res.TeamID, User: res.UserID, Bot: res.BotID, TeamName: res.Team, UserName: res.User, url: res.URL}
+	self := Identity{Enterprise: res.EnterpriseID, Team: res.TeamID, User: res.UserID, Bot: res.BotID, TeamName: res.Team,
+		UserName: res.User, url: res.URL}
 	for scope := range strings.SplitSeq(res.Header.Get("X-OAuth-Scopes"), ",") {
 		if scope = strings.TrimSpace(scope); scope != "" {
 			self.Scopes = append(self.Scopes, scope)
@@ -180,7 +182,8 @@ type Place struct {
 }
 
 // Post posts a message (chat.postMessage).
-func (s *Client) Post(ctx context.Context, channel string, options ...slack.MsgOption) (postedIn, ts string, err error) {
+func (s *Client) Post(ctx context.Context, channel string, options ...slack.MsgOption) (postedIn, ts string,
+	err error) {
 	postedIn, ts, err = s.api.PostMessageContext(ctx, channel, options...)
 	if err != nil {
 		return "", "", fmt.Errorf("post to %s: %w", channel, err)

@@ -107,7 +107,8 @@ func (m *manifestCmd) Run(t *terminal) error {
 	if m.URL != "" {
 		secrets = "its bot token (OAuth & Permissions) and its signing secret (Basic Information)"
 	}
-	fmt.Fprintf(t.err, "Open this to create the app from the manifest, install it, and give wafbot %s:\n%s\n", secrets, slackconn.ManifestLink(manifest))
+	fmt.Fprintf(t.err, "Open this to create the app from the manifest, install it, and give wafbot %s:\n%s\n", secrets,
+		slackconn.ManifestLink(manifest))
 	return nil
 }
 

@@ -45,7 +45,8 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 		return fmt.Errorf("listen for the bot: %w", err)
 	}
 	defer l.Close()
-	world, err := openSandbox(sandbox.Config{Listen: d.Listen, Deliver: "http://" + l.Addr().String(), Speed: d.Speed, Seed: d.Seed}, log)
+	world, err := openSandbox(sandbox.Config{Listen: d.Listen, Deliver: "http://" + l.Addr().String(), Speed: d.Speed,
+		Seed: d.Seed}, log)
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,8 @@ func openSandbox(cfg sandbox.Config, log *slog.Logger) (*sandbox.World, error) {
 	case host == "":
 		cfg.Listen = net.JoinHostPort("127.0.0.1", port)
 	case !config.IsLoopback(host):
-		log.Warn("other machines reach the emulated world, which asks nobody who they are: use --listen 127.0.0.1:PORT", "listen", cfg.Listen)
+		log.Warn("other machines reach the emulated world, which asks nobody who they are: use --listen 127.0.0.1:PORT",
+			"listen", cfg.Listen)
 	}
 	world, err := sandbox.New(cfg)
 	if _, busy := errors.AsType[*net.OpError](err); busy {

@@ -89,7 +89,8 @@ func runLine(ctx context.Context, t terminal) int {
 	if a.runner.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}
-	code := l.do(ctx, a, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Yes: l.Has(optYes)})
+	code := l.do(ctx, a, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(),
+		Yes: l.Has(optYes)})
 	if !t.asks { // a script keeps it, a person has read the answer
 		_, _ = l.audit.WriteTo(t.err)
 	}

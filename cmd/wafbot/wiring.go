@@ -122,7 +122,8 @@ func (a *app) tenant(i int) (*tenant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
-	t := &tenant{Account: &cfg, guards: a.setup.PolicyOf(&cfg), api: api, sources: config.NewSourceFiles(cfg.Sources, a.log)}
+	t := &tenant{Account: &cfg, guards: a.setup.PolicyOf(&cfg), api: api,
+		sources: config.NewSourceFiles(cfg.Sources, a.log)}
 	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.Ledger, a.Triage}, a.speed)
 	t.poller = poller.New(poller.Config{
 		Account: t.Account, Zone: a.cfg.Timezone, API: api, Clock: service, Store: a.Attacks, Notifier: a,
@@ -212,11 +213,13 @@ func (a *app) open() {
 		Store: a.Store,
 	})
 	a.server = bot.New(bot.Config{
-		Slack: a.slack, Secret: s.SigningSecret, Links: a.Store.Slack, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier,
-		Inbox: inbox{a.Inbox, a.Store}, AttackAt: a.Cards.AttackAt, Accounts: posted, Command: s.Command,
+		Slack: a.slack, Secret: s.SigningSecret, Links: a.Store.Slack, Runner: a.runner, Verbs: a.runner,
+		Notifier: a.notifier,
+		Inbox:    inbox{a.Inbox, a.Store}, AttackAt: a.Cards.AttackAt, Accounts: posted, Command: s.Command,
 		PagerSecret: a.cfg.PagerSecret, Called: a.called,
 		Damaged: func(ctx context.Context) []string { return a.Damaged(ctx, a.names()) },
-		Broken:  a.brokenSources, Configuration: a.configuration, State: a.state, Metrics: a.metrics, Log: a.log, Clocks: a.clocks,
+		Broken:  a.brokenSources, Configuration: a.configuration, State: a.state, Metrics: a.metrics, Log: a.log,
+		Clocks: a.clocks,
 	})
 }
 

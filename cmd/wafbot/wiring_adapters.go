@@ -173,7 +173,8 @@ func (a *app) accountMetrics(name string, waiting *store.Waiting) metrics.Accoun
 		return m
 	}
 	h := t.poller.Health()
-	m.Polled, m.Reachable, m.LastGood, m.Attacks, m.Capped = h.Known(), h.Failing == "", h.LastGood, h.Attacks, h.Capped != ""
+	m.Polled, m.Reachable, m.LastGood, m.Attacks, m.Capped = h.Known(), h.Failing == "", h.LastGood, h.Attacks,
+		h.Capped != ""
 	m.Events, m.StaleCards = a.notifier.Backlog(name)
 	if waiting == nil {
 		return m

@@ -129,8 +129,9 @@ func (a *app) paging(t *tenant) *paging.Paging {
 		pagers[route] = p
 	}
 	return paging.New(paging.Config{
-		Account: t.Account, Clock: a.clocks.Service(t.Name), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
-		Pages: a.Triage, Triage: a.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages,
+		Account: t.Account, Clock: a.clocks.Service(t.Name), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL,
+		Runbooks: a.cfg.Runbooks,
+		Pages:    a.Triage, Triage: a.Triage, Attacks: t.poller.WithPager, Notifier: a.notifier, Calls: a.metrics.Pages,
 		Log: a.log,
 	})
 }

@@ -138,7 +138,8 @@ func (a *app) logInForceOn(ctx context.Context, account string) error {
 			return fmt.Errorf("read lists: %w", err)
 		}
 		if id, ok := change.NamedIn(e.Reason); ok {
-			log.Warn("in force at the service", "change", id, "list", e.List, "targets", fmt.Sprint(grammar.TargetsOf(e)), "until", e.Expires, "reason", e.Reason)
+			log.Warn("in force at the service", "change", id, "list", e.List, "targets", fmt.Sprint(grammar.TargetsOf(e)),
+				"until", e.Expires, "reason", e.Reason)
 		}
 	}
 	for r, err := range api.Rules(ctx, 0) {

@@ -40,7 +40,8 @@ func Advise(s call.Situation) Advice {
 	case s.Attack.Status() == apiclient.StatusBlocked:
 		a.Notes.Addf("The WAF blocks all hits: there is nothing to add")
 	case watchedOnly(s):
-		a.note(text.New(text.Sanitize(s.Account.AppName(s.Attack.App), text.MaxField/2), " can't block: no denial, patch or mode stops anything there"))
+		a.note(text.New(text.Sanitize(s.Account.AppName(s.Attack.App), text.MaxField/2),
+			" can't block: no denial, patch or mode stops anything there"))
 	case allowlisted(s):
 		a.Notes.Addf("All sources are on the allowlist, which wins over denials, patches and modes")
 	case stoppedForAll(s):
@@ -50,7 +51,8 @@ func Advise(s call.Situation) Advice {
 		a.patch(s)
 		a.mode(s)
 	}
-	if locked := s.Context.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
+	if locked := s.Context.RulesLockedAt; !locked.IsZero() &&
+		slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
 		a.note(words.RulesLocked(locked))
 	}
 	return a
@@ -191,7 +193,10 @@ func (a *Advice) mode(s call.Situation) {
 
 // ownInForce reports whether such a change of wafbot's is in force against the attack, and still stands.
 func ownInForce(s call.Situation, such func(record.Change) bool) bool {
-	return slices.ContainsFunc(s.Changes, func(ch record.Change) bool { return such(ch) && ch.InForce(s.Now) && !efficacy.Gone(s, ch) })
+	return slices.ContainsFunc(s.Changes, func(ch record.Change) bool {
+		return such(ch) && ch.InForce(s.Now) &&
+			!efficacy.Gone(s, ch)
+	})
 }
 
 var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "api_abuse", "bot"}

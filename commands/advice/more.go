@@ -46,14 +46,16 @@ func moreBlock(s call.Situation) Group {
 	}
 	g.add("Deny several", "Several sources, a list, a country, Tor, data centers: in about 1 min", lineFor(s, "deny"))
 	if blocks {
-		g.add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", lineFor(s, "indicator"))
+		g.add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h",
+			lineFor(s, "indicator"))
 	}
 	if s.Storm == nil && blocks && a.App.Known {
 		name := s.Account.AppName(a.App)
 		g.add("Mode of "+text.Field(name), "All of "+name+", in minutes to 1 h", lineFor(s, "mode", appWord(a.App)))
 	}
 	if method, host, path, ok := blockable(s); ok && blocks {
-		g.add("Block "+text.Field(method+" "+path), "Blocks all requests, clean ones too", lineFor(s, "block-path", method, host+path))
+		g.add("Block "+text.Field(method+" "+path), "Blocks all requests, clean ones too",
+			lineFor(s, "block-path", method, host+path))
 	}
 	return g
 }
@@ -67,7 +69,8 @@ func moreTriage(s call.Situation) Group {
 	switch {
 	case s.Storm != nil:
 		if source := s.Storm.Source; source.IsValid() {
-			g.add("Mute "+source.String(), "No notifications of this source for a while; incidents are posted all the same", lineFor(s, "mute").With("attack", "").With("source", source.String()))
+			g.add("Mute "+source.String(), "No notifications of this source for a while; incidents are posted all the same",
+				lineFor(s, "mute").With("attack", "").With("source", source.String()))
 		}
 	case !s.Attack.Incident():
 		g.add("Mute", "No notifications of it for a while", lineFor(s, "mute"))
@@ -129,7 +132,8 @@ func UndoAll(s call.Situation) []call.Suggestion {
 	if len(ids) == 0 || s.Policy.ChangesNow() == config.ChangesOff {
 		return nil
 	}
-	return []call.Suggestion{{Label: "Undo…", Spoken: "Undo what was done", Line: lineFor(s, "undo", ids...).With("attack", ""), Form: true}}
+	return []call.Suggestion{{Label: "Undo…", Spoken: "Undo what was done",
+		Line: lineFor(s, "undo", ids...).With("attack", ""), Form: true}}
 }
 
 // Triage are the buttons for an attack that nothing gets through of any more.
@@ -262,7 +266,8 @@ func modeButton(s call.Situation, now string) call.Suggestion {
 		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(lasts)),
 		Confirm: call.Dialog{
 			{Text: fmt.Sprintf("For %s the WAF blocks all attacks that it detects on %s (now: %s). Works %s. Legitimate requests that it misjudges are blocked, too. No incidents are detected meanwhile.",
-				text.Duration(lasts), text.Sanitize(s.Account.AppName(app), 30), words.ModeName(text.Sanitize(now, 20)), words.RuleWorks)},
+				text.Duration(lasts), text.Sanitize(s.Account.AppName(app), 30), words.ModeName(text.Sanitize(now, 20)),
+				words.RuleWorks)},
 			{Spare: returns, Text: "Returns by itself."},
 		},
 	})

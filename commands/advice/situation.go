@@ -75,8 +75,9 @@ func deniedSources(s call.Situation) (lines text.Lines, open []call.Suggestion) 
 		}
 		lines.Addf("%v. An admin takes it off: `remove %v list=black`", line, words.Sources(*e))
 		open = append(open, call.Suggestion{
-			Label: "End deny of " + text.Sanitize(own.Name, 12), Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
-			Line: lineFor(s, "remove", fmt.Sprint(e.ID)),
+			Label:  "End deny of " + text.Sanitize(own.Name, 12),
+			Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
+			Line:   lineFor(s, "remove", fmt.Sprint(e.ID)),
 		})
 	}
 	return lines, open

@@ -31,7 +31,8 @@ func noStormDeny(s call.Situation) text.Lines {
 // known whole.
 func stormPlace(s call.Situation) (method, place string, ok bool) {
 	method, place, ok = strings.Cut(s.Storm.Place, " ")
-	return method, place, ok && namesMethod(method) && !strings.HasSuffix(place, "…") && place == text.Sanitize(place, text.MaxHost+text.MaxPath)
+	return method, place, ok && namesMethod(method) && !strings.HasSuffix(place, "…") &&
+		place == text.Sanitize(place, text.MaxHost+text.MaxPath)
 }
 
 // ShowUnblocked is the button that lists what gets through.

@@ -42,7 +42,8 @@ func DueAt(r record.ApprovalRequest) time.Time {
 func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 	now := c.Now.Truncate(time.Second).UTC() // Redis wakes at whole seconds
 	q := record.ApprovalRequest{
-		ID: record.RequestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.Needs, Role: c.Cmd.Role, Asker: c.Actor, Reason: c.Line.Keys["reason"],
+		ID: record.RequestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.Needs, Role: c.Cmd.Role,
+		Asker: c.Actor, Reason: c.Line.Keys["reason"],
 		At: now, Until: now.Add(c.Policy.Approval.Timeout), Premise: premiseOf(plans), State: record.RequestWaiting,
 		Does: DoesText(plans), AttackID: c.AttackID(),
 	}
@@ -75,7 +76,8 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 // addReach adds whom it hits, unless that is said already.
 func addReach(r *record.ApprovalRequest, whom string) {
 	said := func(n record.ApprovalReason) bool {
-		return n.What == config.ApproveBroad && strings.Contains(n.Why, policy.NeverVisitors) && strings.Contains(whom, policy.NeverVisitors)
+		return n.What == config.ApproveBroad && strings.Contains(n.Why, policy.NeverVisitors) &&
+			strings.Contains(whom, policy.NeverVisitors)
 	}
 	if whom != "" && !slices.Contains(r.Reach, whom) && !slices.ContainsFunc(r.Needs, said) {
 		r.Reach = append(r.Reach, whom)

@@ -119,7 +119,8 @@ func NoRole(c *call.Call) error {
 	case call.Stranger:
 		refused.Text = text.New("You have no role here: wafbot answers only members of its own workspace. Ask one of them in this channel")
 	case call.Guest:
-		refused.Text, refused.Next = text.New("You have no role here: a guest of the workspace can't have one"), WhomToAsk(c, c.Cmd.Role)
+		refused.Text, refused.Next = text.New("You have no role here: a guest of the workspace can't have one"),
+			WhomToAsk(c, c.Cmd.Role)
 	default:
 		refused.Next = text.Newf("For a role, ask who runs wafbot to write your id `%v` into its configuration, under `policy`",
 			text.Field(c.Actor.ID))
@@ -215,5 +216,6 @@ func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 	for _, n := range warned.Notes {
 		words.Addf("\n%v", n)
 	}
-	return &refusal.Refusal{Kind: refusal.ErrAsk, Text: words, Warnings: warned.Warnings, Line: c.Line.With("account", c.Account.Name)}
+	return &refusal.Refusal{Kind: refusal.ErrAsk, Text: words, Warnings: warned.Warnings,
+		Line: c.Line.With("account", c.Account.Name)}
 }

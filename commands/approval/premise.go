@@ -117,7 +117,8 @@ func worsened(p record.Premise, now record.Premise) string {
 	if s, ok := absent(now.Steps, p.Steps, exactly); ok {
 		return "now it would also " + s
 	}
-	if s, ok := absent(p.Steps, now.Steps, exactly); ok && !strings.HasPrefix(s, "add ") && !strings.HasPrefix(s, "create ") {
+	if s, ok := absent(p.Steps, now.Steps, exactly); ok && !strings.HasPrefix(s, "add ") &&
+		!strings.HasPrefix(s, "create ") {
 		return "by now it would no longer " + s
 	}
 	if s, ok := absent(now.Before, p.Before, exactly); ok {

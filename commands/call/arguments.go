@@ -60,7 +60,8 @@ func ReadRange(value string, _ *config.Account) (string, error) {
 func ReadNumber(value string, _ *config.Account) (string, error) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n <= 0 {
-		return "", refusal.Invalid("number", value, "5001", text.Code("rules"), " and ", text.Code("conditions"), " list them")
+		return "", refusal.Invalid("number", value, "5001", text.Code("rules"), " and ", text.Code("conditions"),
+			" list them")
 	}
 	return strconv.FormatInt(n, 10), nil
 }
@@ -303,5 +304,6 @@ func ReadUser(value string, _ *config.Account) (string, error) {
 	if m := userID.FindStringSubmatch(value); m != nil {
 		return m[1], nil
 	}
-	return "", refusal.Invalid("user", value, "@me", "A mention in Slack; at the terminal the user's id, as ", text.Code("U0123ABCD"), " (the profile, ⋮, Copy member ID)")
+	return "", refusal.Invalid("user", value, "@me", "A mention in Slack; at the terminal the user's id, as ",
+		text.Code("U0123ABCD"), " (the profile, ⋮, Copy member ID)")
 }

@@ -123,7 +123,8 @@ type PagerState struct {
 
 // As is the situation with what the poller last decided about the attack.
 func (s Situation) As(shown record.AttackState) Situation {
-	s.Severity, s.Paused, s.ResumedAt, s.Others, s.GoesOn = shown.Severity, shown.Paused, shown.ResumedAt, shown.Others, shown.GoesOn()
+	s.Severity, s.Paused, s.ResumedAt, s.Others, s.GoesOn = shown.Severity, shown.Paused, shown.ResumedAt, shown.Others,
+		shown.GoesOn()
 	s.Course, s.Mention, s.QuietHours = shown.History, shown.Mention, shown.Suppressed
 	if shown.Stopped != nil {
 		s.Stopped = *shown.Stopped

@@ -55,7 +55,8 @@ func (c *Call) DropAttack() {
 // AuditEntry is the audit entry of the call's outcome.
 func (c *Call) AuditEntry(outcome string) record.AuditEntry {
 	at := cmp.Or(c.Asked, c.Now) // what wafbot does by itself nobody asked for
-	return record.AuditEntry{At: at, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Attack: c.AttackID(), RequestID: c.RequestID()}
+	return record.AuditEntry{At: at, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome,
+		Attack: c.AttackID(), RequestID: c.RequestID()}
 }
 
 // Ongoing reports whether the attack's last hit is so young that it counts as going on.
@@ -216,7 +217,8 @@ func ForPeople(inv Invocation, err error) (words text.Text, fault bool) {
 		inv.RequestID()), true
 }
 
-// RequestID is what a request is called in the log, in its audit entry, and in a fault's reference. A delivery that comes again has the same.
+// RequestID is what a request is called in the log, in its audit entry, and in a fault's reference. A delivery that
+// comes again has the same.
 func (inv Invocation) RequestID() string {
 	of := cmp.Or(inv.ID, fmt.Sprint(inv.At.UnixNano())) // without an id it changes nothing, and came once
 	return cmp.Or(inv.Within, "e"+record.ShortHash(of))

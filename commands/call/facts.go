@@ -205,7 +205,8 @@ func App(a *config.Account, typed string) (int, error) {
 	}
 	id, err := strconv.Atoi(typed)
 	if err != nil || id == 0 || id < apiclient.DefaultApp {
-		return 0, refusal.Invalid("application", typed, "app:default", "Its number, or one of: ", strings.Join(append(names, "app:default"), ", "))
+		return 0, refusal.Invalid("application", typed, "app:default", "Its number, or one of: ",
+			strings.Join(append(names, "app:default"), ", "))
 	}
 	return id, nil
 }

@@ -114,7 +114,8 @@ func IgnoreNotFound(err error) error {
 // prolongs by as much again, it is to last longer.
 func HasEffect(c *call.Call, ch record.Change, p call.Plan) bool {
 	age := c.Now.Sub(ch.At)
-	return ch.Effect == p.Effect() && ch.State == record.StateDone && c.Actor.Via != record.ViaClock && ch.InForce(c.Now) && (age < efficacy.ListedWithin || onlyProlongs(p, ch)) && !efficacy.Superseded(ch, c.Changes)
+	return ch.Effect == p.Effect() && ch.State == record.StateDone && c.Actor.Via != record.ViaClock &&
+		ch.InForce(c.Now) && (age < efficacy.ListedWithin || onlyProlongs(p, ch)) && !efficacy.Superseded(ch, c.Changes)
 }
 
 // onlyProlongs reports whether all that the plan does is to put entries of the change in their own place, with a later
@@ -180,14 +181,19 @@ func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
 // inOwnBatch reports whether an entry of wafbot's for several sources holds the one that is wanted.
 func inOwnBatch(e, want apiclient.IPRule) bool {
 	_, ours := NamedIn(e.Reason)
-	return ours && e.List == want.List && e.Kind != apiclient.KindRange && efficacy.SameApps(e, want) && efficacy.Covers(e, want)
+	return ours && e.List == want.List && e.Kind != apiclient.KindRange && efficacy.SameApps(e, want) &&
+		efficacy.Covers(e, want)
 }
 
-// batched puts the countries, proxies and data centers that no entry holds yet into one request for each kind. Addresses go one by one.
+// batched puts the countries, proxies and data centers that no entry holds yet into one request for each kind.
+// Addresses go one by one.
 func batched(steps []record.Step, lists []apiclient.IPRule) (all []record.Step) {
 	kinds := map[string]*apiclient.IPRule{}
 	for _, s := range steps {
-		held := slices.ContainsFunc(lists, func(e apiclient.IPRule) bool { return e.List == s.Entry.List && efficacy.Overlaps(e, *s.Entry) })
+		held := slices.ContainsFunc(lists, func(e apiclient.IPRule) bool {
+			return e.List == s.Entry.List &&
+				efficacy.Overlaps(e, *s.Entry)
+		})
 		one := kinds[s.Entry.Kind]
 		switch {
 		case s.Entry.Kind == apiclient.KindRange || held:
@@ -244,7 +250,8 @@ func RefusedUndo(c *call.Call, id string) record.RefusedChange {
 
 // inverse are the steps that undo what a change did, as far as is known without reading the service.
 func inverse(ch record.Change) (steps []record.Step) {
-	opposite := map[record.StepKind]record.StepKind{record.AddEntry: record.DeleteEntry, record.DeleteEntry: record.AddEntry, record.CreateRule: record.DeleteRule, record.DeleteRule: record.CreateRule}
+	opposite := map[record.StepKind]record.StepKind{record.AddEntry: record.DeleteEntry,
+		record.DeleteEntry: record.AddEntry, record.CreateRule: record.DeleteRule, record.DeleteRule: record.CreateRule}
 	for _, s := range slices.Backward(ch.Steps) {
 		if !s.Done {
 			continue

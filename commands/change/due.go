@@ -109,7 +109,8 @@ func DueLine(a *config.Account, ch record.Change, now time.Time) text.Text {
 func DueMeanwhile(t record.PermissionLoss, changes []record.Change, now time.Time) []record.Change {
 	due := slices.DeleteFunc(slices.Clone(changes), func(ch record.Change) bool {
 		tried := slices.ContainsFunc(t.Refused, func(r record.RefusedChange) bool { return r.Ends == ch.ID })
-		return tried || ch.DueAt().IsZero() || ch.DueAt().After(now.Add(12*time.Hour)) || !slices.ContainsFunc(NeededPermissions(ch.Steps), t.LacksPermission)
+		return tried || ch.DueAt().IsZero() || ch.DueAt().After(now.Add(12*time.Hour)) ||
+			!slices.ContainsFunc(NeededPermissions(ch.Steps), t.LacksPermission)
 	})
 	slices.SortFunc(due, func(x, y record.Change) int { return x.DueAt().Compare(y.DueAt()) })
 	return due
@@ -117,7 +118,8 @@ func DueMeanwhile(t record.PermissionLoss, changes []record.Change, now time.Tim
 
 // PermissionFix says who can give wafbot the permission that it lost, and where.
 func PermissionFix(t record.PermissionLoss) text.Text {
-	where := map[record.Permission]string{record.PermissionLists: "/v4/ip_rules", record.PermissionModes: "/v1/objects/hint", record.PermissionRules: "/v1/objects/hint"}
+	where := map[record.Permission]string{record.PermissionLists: "/v4/ip_rules",
+		record.PermissionModes: "/v1/objects/hint", record.PermissionRules: "/v1/objects/hint"}
 	if slices.Contains(t.Lacks, record.PermissionAll) {
 		return text.Newf("The service doesn't accept wafbot's token: it was revoked or has expired. Who manages the service's tokens makes a new one; written into the account's `token_file` it is read again by itself, anywhere else it needs a restart")
 	}
@@ -132,7 +134,8 @@ func PermissionFix(t record.PermissionLoss) text.Text {
 // NotEnded decides about a change that is over and could not be ended. People are notified once that its end is
 // overdue, but not if the notice of lost permission says so already, or if the store was only away for a moment.
 func NotEnded(ch record.Change, err error, now time.Time, lost record.PermissionLoss) record.DueDecision {
-	l, named := record.DueDecision{Change: ch}, lost.GoesOn() && slices.ContainsFunc(NeededPermissions(ch.Steps), lost.LacksPermission)
+	l, named := record.DueDecision{Change: ch}, lost.GoesOn() &&
+		slices.ContainsFunc(NeededPermissions(ch.Steps), lost.LacksPermission)
 	switch {
 	case CheckAt(ch).IsZero(): // another was faster
 	case now.Before(ch.Until): // it was prolonged

@@ -240,7 +240,8 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 // overruled refuses an entry that a stronger list makes useless: the allowlist wins over the denylist, the denylist
 // over the graylist.
 func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, lists []apiclient.IPRule) error {
-	stronger := map[string][]string{apiclient.ListDeny: {apiclient.ListAllow}, apiclient.ListGray: {apiclient.ListAllow, apiclient.ListDeny}}[l.list]
+	stronger := map[string][]string{apiclient.ListDeny: {apiclient.ListAllow},
+		apiclient.ListGray: {apiclient.ListAllow, apiclient.ListDeny}}[l.list]
 	for _, e := range lists {
 		if !slices.Contains(stronger, e.List) {
 			continue

@@ -130,7 +130,8 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 				addNothing(p, words.Sources(e), " is on the ", words.ListName(e.List), words.Until(e.Expires), " already")
 				continue
 			}
-			p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{e}})
+			p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true,
+				Before: []apiclient.IPRule{e}})
 		}
 	}
 	switch {

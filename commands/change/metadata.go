@@ -86,7 +86,8 @@ func Metadata(c record.Change) []map[string]any {
 
 // carried is the change as its metadata carries it: the rest follows from that, or isn't needed after a rebuild.
 func carried(c record.Change) record.Change {
-	c.Effect, c.With, c.Observed, c.ModeVerified, c.Asked, c.CheckAt, c.Late = "", "", nil, false, time.Time{}, time.Time{}, nil
+	c.Effect, c.With, c.Observed, c.ModeVerified, c.Asked, c.CheckAt, c.Late = "", "", nil, false, time.Time{},
+		time.Time{}, nil
 	return c
 }
 

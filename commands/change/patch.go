@@ -135,10 +135,12 @@ func (s *Patch) readPlace(c *call.Call, arg string) error {
 		s.Scope.Method, words = strings.ToUpper(words[0]), words[1:]
 	}
 	if len(words) != 1 {
-		return refusal.About(c.Cmd.Misuse("Invalid place: %v. Write one path", refusal.Typed(strings.Join(words, " "))), arg, "")
+		return refusal.About(c.Cmd.Misuse("Invalid place: %v. Write one path",
+			refusal.Typed(strings.Join(words, " "))), arg, "")
 	}
 	place := words[0]
-	if scheme, rest, ok := strings.Cut(place, "://"); ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
+	if scheme, rest, ok := strings.Cut(place, "://"); ok &&
+		(strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
 		place = rest
 	}
 	host, path, ok := strings.Cut(place, "/")

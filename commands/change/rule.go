@@ -122,7 +122,8 @@ func ModeSteps(app int, to string, rules []apiclient.Rule) ([]record.Step, error
 	if err != nil {
 		return nil, err
 	}
-	steps := []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RuleMode, Mode: to, Conditions: conditions}}}
+	steps := []record.Step{{Kind: record.CreateRule,
+		Rule: &apiclient.Rule{Type: apiclient.RuleMode, Mode: to, Conditions: conditions}}}
 	held, _ := words.ModeRules(rules, app)
 	for _, r := range rules {
 		if of, whole := words.ModeOf(r); !whole || of != app || r.System {
@@ -182,7 +183,8 @@ func ModeWarnings(name, from, to string, length time.Duration, narrower []apicli
 				until, name)})
 	}
 	if to == apiclient.ModeBlock {
-		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("requests that only look like attacks are blocked too")})
+		ws = append(ws, refusal.Warning{InDialog: true,
+			Text: text.New("requests that only look like attacks are blocked too")})
 	}
 	if ModeRole(from, to) == record.Admin {
 		now := text.Newf("milder than now (%v): less is blocked ", from)
@@ -229,7 +231,8 @@ func VerifiesMode(c record.Change, now time.Time) bool {
 // ModeRulesLeft compares the listed rules with those that a switch of modes made. doubles are for the same requests:
 // the switch made them twice or replaced them. wrong says what else isn't as planned; nil: nothing, or another change
 // of wafbot's has overtaken the switch.
-func ModeRulesLeft(c record.Change, all []record.Change, rules []apiclient.Rule) (doubles []apiclient.Rule, wrong text.Text) {
+func ModeRulesLeft(c record.Change, all []record.Change, rules []apiclient.Rule) (doubles []apiclient.Rule,
+	wrong text.Text) {
 	if c.State != record.StateDone || efficacy.Superseded(c, all) {
 		return nil, nil
 	}
@@ -267,7 +270,8 @@ func isDouble(c record.Change, made record.Step, r apiclient.Rule) bool {
 		return false
 	}
 	twice := apiclient.SameRule(r, *made.Rule) && !slices.Contains(made.Equal, r.ID)
-	return twice || slices.ContainsFunc(c.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule && s.Rule.ID == r.ID })
+	return twice || slices.ContainsFunc(c.Steps,
+		func(s record.Step) bool { return s.Kind == record.DeleteRule && s.Rule.ID == r.ID })
 }
 
 // deletedSince reports whether wafbot deleted a rule once more since the change: then it doesn't go.

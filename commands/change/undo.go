@@ -184,7 +184,8 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	asks := len(chosen) > 1 || always
 	c.Line = record.Line{Name: "undo"} // what was found is what is asked about, and what a button does
 	known := c.Facts.Efficacy.Value    // where the store is away, the undo itself is refused
-	now := call.Situation{Account: c.Account, Policy: c.Policy, Context: c.Context, AccountChanges: c.Changes, Efficacy: known, Now: c.Now}
+	now := call.Situation{Account: c.Account, Policy: c.Policy, Context: c.Context, AccountChanges: c.Changes,
+		Efficacy: known, Now: c.Now}
 	var plans []call.Plan
 	for _, ch := range chosen {
 		c.Line.Words = append(c.Line.Words, ch.ID)

@@ -72,7 +72,8 @@ func (u *undoing) undoRemoval(e apiclient.IPRule) {
 
 // entriesLeft are the entries that are left of the one that a step made. Some of its sources may have been removed
 // since. If none is left, or others changed one, it says what happened.
-func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s record.Step) (left []apiclient.IPRule, changed text.Text) {
+func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s record.Step) (left []apiclient.IPRule,
+	changed text.Text) {
 	for _, e := range entries {
 		switch {
 		case !efficacy.PartOf(e, ch, s):
@@ -106,7 +107,10 @@ func gaveEnd(c *call.Call, ch record.Change, e apiclient.IPRule) bool {
 
 // undoneSince reports whether an entry was the work of a change that has been undone.
 func (u *undoing) undoneSince(e apiclient.IPRule) bool {
-	return slices.ContainsFunc(u.Changes, func(ch record.Change) bool { return ch.State == record.StateUndone && efficacy.NamedBy(e, ch) })
+	return slices.ContainsFunc(u.Changes, func(ch record.Change) bool {
+		return ch.State == record.StateUndone &&
+			efficacy.NamedBy(e, ch)
+	})
 }
 
 // asBefore is an entry as it was, to be added again. One without a known end gets the latest there is: never shorter
@@ -201,7 +205,8 @@ func (u *undoing) undoDelete(s record.Step) {
 	if old == nil || !heldFirst(u.change, s) {
 		return
 	}
-	equal := slices.DeleteFunc(efficacy.EqualRules(u.rules, *old), func(id int64) bool { return slices.Contains(made, id) })
+	equal := slices.DeleteFunc(efficacy.EqualRules(u.rules, *old),
+		func(id int64) bool { return slices.Contains(made, id) })
 	if len(equal) > 0 {
 		u.note("a rule like the old one is there already: `%v`", strings.Trim(fmt.Sprint(equal), "[]"))
 		return
@@ -223,7 +228,10 @@ func heldFirst(ch record.Change, s record.Step) bool {
 // ruleStands reports whether the rule that a step made is still there and the same.
 func ruleStands(c *call.Call, rules []apiclient.Rule, made record.Step) bool {
 	id := efficacy.CurrentRule(c.Changes, made.ID)
-	return slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == id && apiclient.SameRule(r, *made.Rule) })
+	return slices.ContainsFunc(rules, func(r apiclient.Rule) bool {
+		return r.ID == id &&
+			apiclient.SameRule(r, *made.Rule)
+	})
 }
 
 // ruleBefore is the rule to put back for one that a change had replaced. Where wafbot itself had set that one, for a

@@ -159,16 +159,18 @@ func (j judge) part(t record.Traffic, made time.Time, d delays, now time.Time) r
 // watched reports whether something is to be seen of a change: it is in force, or was a denial that expired lately.
 func watched(c record.Change, all []record.Change, now time.Time) bool {
 	inForce := c.InForce(now)
-	lately := c.State == record.StateDone && c.Expired(now) && now.Sub(c.Until) < expiredFor && len(DeniedAddresses(c)) > 0 && !deniedElsewhere(c, all, now)
+	lately := c.State == record.StateDone && c.Expired(now) && now.Sub(c.Until) < expiredFor &&
+		len(DeniedAddresses(c)) > 0 && !deniedElsewhere(c, all, now)
 	return (inForce || lately) && !Superseded(c, all)
 }
 
 // deniedElsewhere reports whether another change denies one of its addresses.
 func deniedElsewhere(c record.Change, all []record.Change, now time.Time) bool {
 	return slices.ContainsFunc(all, func(other record.Change) bool {
-		return other.ID != c.ID && other.Parent() == "" && other.InForce(now) && slices.ContainsFunc(subjectsOf(other), func(s subject) bool {
-			return s.target != nil && slices.ContainsFunc(DeniedAddresses(c), s.target.Prefix.Contains)
-		})
+		return other.ID != c.ID && other.Parent() == "" && other.InForce(now) &&
+			slices.ContainsFunc(subjectsOf(other), func(s subject) bool {
+				return s.target != nil && slices.ContainsFunc(DeniedAddresses(c), s.target.Prefix.Contains)
+			})
 	})
 }
 
@@ -194,7 +196,8 @@ func supersededBy(c record.Change, all []record.Change) *record.Change {
 	return nil
 }
 
-// InPlace are the changes that hold, or should have ended and have not. An extension or undo counts to the change that it is for.
+// InPlace are the changes that hold, or should have ended and have not. An extension or undo counts to the change that
+// it is for.
 func InPlace(all []record.Change, now time.Time) (held []record.Change) {
 	for _, ch := range all {
 		if (ch.InForce(now) || ch.Overdue(now)) && ch.Parent() == "" && !Superseded(ch, all) {

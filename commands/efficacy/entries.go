@@ -13,8 +13,9 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// LongEnough is the entry that lasts longest of those that do at least as much as one that is wanted; ok reports whether
-// it lasts as long, too. If the service doesn't say an entry's end, it lasts longest: no entry may be shortened.
+// LongEnough is the entry that lasts longest of those that do at least as much as one that is wanted; ok reports
+// whether it lasts as long, too. If the service doesn't say an entry's end, it lasts longest: no entry may be
+// shortened.
 func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (longest apiclient.IPRule, ok bool) {
 	for _, e := range lists {
 		longer := !ok || e.Expires.IsZero() || !LastsAsLong(longest, e)
@@ -42,12 +43,14 @@ func Overlaps(e, want apiclient.IPRule) bool {
 
 // overlaps reports whether an entry and a target have a source in common.
 func overlaps(e apiclient.IPRule, t grammar.Target) bool {
-	return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
+	return slices.ContainsFunc(grammar.TargetsOf(e),
+		func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 }
 
 // names reports whether an entry is for one of the sources.
 func names(e apiclient.IPRule, sources ...apiclient.Source) bool {
-	return slices.ContainsFunc(grammar.TargetsOf(e), func(t grammar.Target) bool { return slices.ContainsFunc(sources, t.Holds) })
+	return slices.ContainsFunc(grammar.TargetsOf(e),
+		func(t grammar.Target) bool { return slices.ContainsFunc(sources, t.Holds) })
 }
 
 // EntryDone reports whether a step on the lists took effect, and notes the id of the entry that it made.
@@ -139,12 +142,15 @@ func EqualRules(rules []apiclient.Rule, want apiclient.Rule) []int64 {
 	return ids
 }
 
-// ListedWithin is how far the service's listings may be behind its writes. What was made longer ago and isn't listed is gone.
+// ListedWithin is how far the service's listings may be behind its writes. What was made longer ago and isn't listed is
+// gone.
 const ListedWithin = 30 * time.Second
 
-// Overlay is what stands at the service when its listings showed these entries and rules at some time: the listings lag, so what wafbot itself did
-// shortly before is laid over them. What they show already stays as it is, also what others made of it since. The changes are the account's.
-func Overlay(entries []apiclient.IPRule, rules []apiclient.Rule, changes []record.Change, read time.Time) ([]apiclient.IPRule, []apiclient.Rule) {
+// Overlay is what stands at the service when its listings showed these entries and rules at some time: the listings
+// lag, so what wafbot itself did shortly before is laid over them. What they show already stays as it is, also what
+// others made of it since. The changes are the account's.
+func Overlay(entries []apiclient.IPRule, rules []apiclient.Rule, changes []record.Change,
+	read time.Time) ([]apiclient.IPRule, []apiclient.Rule) {
 	entries, rules = slices.Clone(entries), slices.Clone(rules)
 	for _, s := range doneSince(changes, read.Add(-ListedWithin)) {
 		switch s.Kind {
@@ -165,7 +171,8 @@ func Overlay(entries []apiclient.IPRule, rules []apiclient.Rule, changes []recor
 	return entries, rules
 }
 
-// doneSince are the steps that were done after a time: what was made in that order, then what was deleted, for the service gives no id twice.
+// doneSince are the steps that were done after a time: what was made in that order, then what was deleted, for the
+// service gives no id twice.
 func doneSince(changes []record.Change, from time.Time) (steps []record.Step) {
 	for _, ch := range changes {
 		for _, s := range ch.Steps {
@@ -204,7 +211,10 @@ func overlayAdded(entries []apiclient.IPRule, s record.Step, read time.Time) []a
 			e.Values = slices.DeleteFunc(slices.Clone(e.Values), func(v string) bool { return slices.Contains(made.Values, v) })
 		}
 	}
-	entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return e.Kind != apiclient.KindRange && len(e.Values) == 0 })
+	entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool {
+		return e.Kind != apiclient.KindRange &&
+			len(e.Values) == 0
+	})
 	if !listed {
 		entries = append(entries, made)
 	}

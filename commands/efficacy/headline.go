@@ -70,7 +70,10 @@ func proven(s call.Situation) bool {
 	if slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return Allowed(s, source) }) {
 		return false
 	}
-	ruled := slices.ContainsFunc(mitigations, func(m record.Mitigation) bool { return m.Rule && m.Works() && !a.Last.After(m.Last) })
+	ruled := slices.ContainsFunc(mitigations, func(m record.Mitigation) bool {
+		return m.Rule && m.Works() &&
+			!a.Last.After(m.Last)
+	})
 	return ruled || s.Stopped.Last().After(a.Last) && deniesAll(a, mitigations)
 }
 

@@ -25,7 +25,8 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 	quiet := record.Later(record.Later(c.At, e.From), lastThrough(t)) // since when nothing got through, as far as it was watched
 	switch e.Finding {
 	case record.Working:
-		return text.Newf("%v: nothing through since %v, at least %v stopped, the last %v", head, quiet, stopped, t.Stopped.Last)
+		return text.Newf("%v: nothing through since %v, at least %v stopped, the last %v", head, quiet, stopped,
+			t.Stopped.Last)
 	case record.PartlyWorking:
 		return text.Newf("%v: at least %v stopped, %v", head, stopped, through)
 	case record.NotWorking:
@@ -76,7 +77,8 @@ func replaced(s call.Situation, c record.Change) bool {
 // wafbot's store was emptied.
 func unwatched(s call.Situation, c record.Change) bool {
 	const polled = 2 * time.Minute // by then a poll has seen it
-	return s.Efficacy[c.ID].Finding == record.NotYet && c.InForce(s.Now) && s.Now.Sub(c.At) > delaysOf(c).judged+polled && len(subjectsOf(c)) > 0
+	return s.Efficacy[c.ID].Finding == record.NotYet && c.InForce(s.Now) && s.Now.Sub(c.At) > delaysOf(c).judged+polled &&
+		len(subjectsOf(c)) > 0
 }
 
 // Brief are words for a row of a listing, where there is no room for times and reasons.
@@ -129,7 +131,8 @@ func passed(t record.Tally) text.Text {
 // gotThrough says what got through, or may have.
 func gotThrough(t record.Traffic) text.Text {
 	if t.Through.N == 0 {
-		return text.New(text.Number(t.Mixed.N), text.Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through is unknown")
+		return text.New(text.Number(t.Mixed.N), text.Plural(t.Mixed.N, " more hit"),
+			" in records that the service blocks in another way, in part or whole: whether any got through is unknown")
 	}
 	return passed(t.Through)
 }

@@ -121,7 +121,8 @@ func Others(s call.Situation, speed float64) (all []record.Mitigation) {
 		if r.Type == apiclient.RulePatch {
 			patched = s.Stopped.Patched
 		}
-		all = append(all, by.judged(s, record.Mitigation{Does: ruleDoes(s, r), ID: r.ID, Rule: true, Since: r.Updated}, patched))
+		all = append(all, by.judged(s, record.Mitigation{Does: ruleDoes(s, r), ID: r.ID, Rule: true,
+			Since: r.Updated}, patched))
 	}
 	return all
 }
@@ -136,7 +137,8 @@ func (j judge) judged(s call.Situation, m record.Mitigation, seen ...record.Tall
 	var stopped record.Tally
 	for _, t := range seen {
 		if t = since(t, m.Since); t.N > 0 {
-			stopped = record.Tally{N: stopped.N + t.N, First: record.Earlier(stopped.First, t.First), Last: record.Later(stopped.Last, t.Last)}
+			stopped = record.Tally{N: stopped.N + t.N, First: record.Earlier(stopped.First, t.First),
+				Last: record.Later(stopped.Last, t.Last)}
 		}
 	}
 	d := entryDelays

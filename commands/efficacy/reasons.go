@@ -71,7 +71,8 @@ func Gone(s call.Situation, c record.Change) bool {
 	if s.ListsReadAt.IsZero() {
 		return s.Efficacy[c.ID].Off && c.InForce(s.Now)
 	}
-	return listedAfter(s, c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !stands(s, step) })
+	return listedAfter(s, c) && slices.ContainsFunc(c.Steps,
+		func(step record.Step) bool { return step.Done && !stands(s, step) })
 }
 
 // shortenedTo is when what a change put on a list ends by now, if it was shortened at the service. Where the lists
@@ -99,7 +100,8 @@ func listedAfter(s call.Situation, c record.Change) bool {
 // aimedElsewhere reports whether all that the change does is for something else than the attack.
 func aimedElsewhere(s call.Situation, c record.Change) bool {
 	all := subjectsOf(c)
-	return !record.IsStorm(s.Attack.ID) && len(all) > 0 && !slices.ContainsFunc(all, func(sub subject) bool { return !sub.elsewhere(s.Attack) })
+	return !record.IsStorm(s.Attack.ID) && len(all) > 0 &&
+		!slices.ContainsFunc(all, func(sub subject) bool { return !sub.elsewhere(s.Attack) })
 }
 
 // powerless says that nothing can be blocked on the attack's application.

@@ -36,7 +36,8 @@ func deltaOf(g record.Poll, p record.AttackDelta, most highs) delta {
 	before := apiclient.Attack{Hits: apiclient.Known(0), SourceCount: apiclient.Known(0)}
 	if p.Before != nil {
 		before, grown.since = *p.Before, g.Since
-		s.turned = before.Status() == apiclient.StatusNotBlocked && (status == apiclient.StatusPartly || status == apiclient.StatusBlocked)
+		s.turned = before.Status() == apiclient.StatusNotBlocked &&
+			(status == apiclient.StatusPartly || status == apiclient.StatusBlocked)
 	}
 	s.hits = grown.by(most.of(counted{p.Now.ID, netip.Addr{}}, before.Hits, p.Now.Hits, g.At), p.Now.Hits)
 	for _, source := range before.Sources {
@@ -151,7 +152,8 @@ func ModeWindows(changes []record.Change, rules []apiclient.Rule, from, until, n
 
 // modeWindow is the one that a change made; ok reports whether it made one.
 func modeWindow(ch record.Change, changes []record.Change, now time.Time) (m ModeWindow, ok bool) {
-	if ch.Line.Name != "mode" || len(ch.Line.Words) < 2 || ch.State != record.StateDone && ch.State != record.StateHalf && ch.State != record.StateUndone {
+	if ch.Line.Name != "mode" || len(ch.Line.Words) < 2 || ch.State != record.StateDone && ch.State != record.StateHalf &&
+		ch.State != record.StateUndone {
 		return m, false
 	}
 	app, err := call.ModeApp(ch.Line.Words[0])

@@ -120,7 +120,8 @@ func (s subject) place(a apiclient.Attack) bool {
 // otherAttack reports whether a record is of another attack than the one that a mode was switched for.
 func (s subject) otherAttack(a apiclient.Attack) bool {
 	of := s.attack
-	return of != nil && of.ID != a.ID && (of.Type != a.Type || of.Path != a.Path || of.Method != a.Method || !strings.EqualFold(of.Domain, a.Domain))
+	return of != nil && of.ID != a.ID && (of.Type != a.Type || of.Path != a.Path || of.Method != a.Method ||
+		!strings.EqualFold(of.Domain, a.Domain))
 }
 
 // patches reports whether a record of the rule's place is of the type and in the part that it patches, as far as the

@@ -81,7 +81,8 @@ func (w *Watch) Judge(ctx context.Context, g record.Poll) (found record.Judged, 
 	edited := w.edited(g)
 	found, s := w.find(g, edited)
 	more := func(a *record.AttackState) bool { return len(found.Others[a.Attack.ID]) > len(a.Others) }
-	if slices.ContainsFunc(g.Attacks, more) || slices.ContainsFunc(found.Changes, func(j record.Judgement) bool { return j.Notify }) {
+	if slices.ContainsFunc(g.Attacks, more) || slices.ContainsFunc(found.Changes,
+		func(j record.Judgement) bool { return j.Notify }) {
 		w.Refresh() // no one is called about what was undone just now, and what was just made is no one else's
 		if err := w.load(ctx, g.At, true); err != nil {
 			return record.Judged{}, err
@@ -214,9 +215,11 @@ func (w *Watch) worthSaving(s call.Situation) (all []record.Judgement) {
 		if e.Finding != saved.Finding {
 			e.Since = now
 		}
-		turned := e.Finding != saved.Finding || finding(e) != finding(saved) || e.Off != saved.Off || !e.Ends.Equal(saved.Ends)
+		turned := e.Finding != saved.Finding || finding(e) != finding(saved) || e.Off != saved.Off ||
+			!e.Ends.Equal(saved.Ends)
 		failed := (e.Finding == record.NotWorking || e.Finding == record.SourceReturned) && e.LastCall() != e.Finding
-		again := e.Finding == record.Working && e.LastCall() == record.NotWorking && now.Sub(e.Since) >= w.judge.scaled(worksAgainAfter)
+		again := e.Finding == record.Working && e.LastCall() == record.NotWorking &&
+			now.Sub(e.Since) >= w.judge.scaled(worksAgainAfter)
 		switch age := now.Sub(saved.At); {
 		case turned, again:
 		case e.Finding != record.NotYet && !e.From.Equal(saved.From): // what is said to be seen "since" is another time
@@ -270,5 +273,6 @@ func failure(j record.Judgement, channel string) record.Event {
 	if calls := j.Efficacy.Calls(j.Efficacy.Finding); calls > 1 {
 		id = fmt.Sprintf("%s:%d", id, calls)
 	}
-	return record.Event{ID: id, Account: j.Change.Account, Kind: kind, Channel: channel, At: j.Efficacy.At, Detail: record.ChangeFacts{Change: j.Change.ID}}
+	return record.Event{ID: id, Account: j.Change.Account, Kind: kind, Channel: channel, At: j.Efficacy.At,
+		Detail: record.ChangeFacts{Change: j.Change.ID}}
 }

@@ -85,7 +85,8 @@ func take(arg call.Arg, words []string) (has, left []string) {
 
 // field is the field of an argument that has these values already.
 func field(c *call.Call, arg call.Arg, has []string) call.Field {
-	f := call.Field{Name: arg.Name, Arg: arg.Name, Label: arg.Label, Hint: arg.Help, Kind: call.FieldText, Values: has, Required: arg.Required, Object: arg.Object, Whole: !arg.Many}
+	f := call.Field{Name: arg.Name, Arg: arg.Name, Label: arg.Label, Hint: arg.Help, Kind: call.FieldText, Values: has,
+		Required: arg.Required, Object: arg.Object, Whole: !arg.Many}
 	if f.Label == "" {
 		f.Label = strings.ToUpper(arg.Name[:1]) + arg.Name[1:]
 	}

@@ -63,7 +63,8 @@ var (
 func Lengths(c *call.Call) []call.Option {
 	var options []call.Option
 	for _, d := range []time.Duration{
-		15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+		15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
+		24 * time.Hour,
 		3 * 24 * time.Hour, 7 * 24 * time.Hour, 14 * 24 * time.Hour, 30 * 24 * time.Hour,
 	} {
 		if d <= c.Policy.LongestDuration {

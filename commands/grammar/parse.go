@@ -123,7 +123,8 @@ func join(words []string) string { return strings.TrimSpace(strings.Join(words, 
 
 // keys are the keys that some verb knows. Here no verb is known; a test holds the list against them.
 var keys = []string{
-	"account", "ack", "app", "attack", "by", "condition", "deny", "for", "host", "list", "name", "page", "part", "patch", "path", "reason", "since", "source", "storm", "to", "type",
+	"account", "ack", "app", "attack", "by", "condition", "deny", "for", "host", "list", "name", "page", "part", "patch",
+	"path", "reason", "since", "source", "storm", "to", "type",
 }
 
 // durationKeys are those of them that take a duration.

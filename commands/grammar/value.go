@@ -20,7 +20,8 @@ const Never = time.Duration(-1)
 
 // unitWords are units as people write them, and as the grammar does.
 var unitWords = []struct{ words, unit string }{
-	{" s sec secs second seconds ", "s"}, {" m min mins minute minutes ", "m"}, {" h hr hrs hour hours ", "h"}, {" d day days ", "d"}, {" w week weeks ", "w"},
+	{" s sec secs second seconds ", "s"}, {" m min mins minute minutes ", "m"}, {" h hr hrs hour hours ", "h"},
+	{" d day days ", "d"}, {" w week weeks ", "w"},
 }
 
 // readDuration reads a duration with its unit in a letter or a word.
@@ -80,8 +81,9 @@ type Target struct {
 // The kinds of proxies and the data centers that the service knows.
 var (
 	Proxies     = []string{"VPN", "SES", "PUB", "WEB", "TOR"}
-	Datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner", "gce", "azure", "aws", "alibaba"}
-	withdrawn   = []string{"AN", "CS", "NT", "SU", "YU"} // countries that were divided: no code replaced theirs, so they still seem canonical
+	Datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner",
+		"gce", "azure", "aws", "alibaba"}
+	withdrawn = []string{"AN", "CS", "NT", "SU", "YU"} // countries that were divided: no code replaced theirs, so they still seem canonical
 )
 
 // IsCountry reports whether ISO 3166-1 lists a country by these two capital letters. Codes that are only reserved (EU,
@@ -108,7 +110,8 @@ var nameKinds = []nameKind{
 	{"country", apiclient.KindCountry, strings.ToUpper, IsCountry, "Its two letters, as ISO 3166 has them", "FR"},
 	{"proxy", apiclient.KindProxy, strings.ToUpper, func(name string) bool { return slices.Contains(Proxies, name) },
 		"One of " + strings.Join(Proxies, ", "), "TOR"},
-	{"datacenter", apiclient.KindDatacenter, strings.ToLower, func(name string) bool { return slices.Contains(Datacenters, name) },
+	{"datacenter", apiclient.KindDatacenter, strings.ToLower,
+		func(name string) bool { return slices.Contains(Datacenters, name) },
 		"One of " + strings.Join(Datacenters, ", "), "aws"},
 }
 
@@ -138,16 +141,19 @@ func ParseRange(word string) (Target, error) {
 	prefix, err := netip.ParsePrefix(word)
 	switch {
 	case err != nil && strings.Contains(word, ","):
-		return Target{}, refusal.Invalid(rangeName, word, "203.0.113.7 198.51.100.9", "Spaces stand between several, no commas")
+		return Target{}, refusal.Invalid(rangeName, word, "203.0.113.7 198.51.100.9",
+			"Spaces stand between several, no commas")
 	case err != nil:
 		return Target{}, refusal.Invalid(rangeName, word, "203.0.113.7")
 	}
 	prefix = record.Unmap(prefix)
 	if prefix.Masked() != prefix {
-		return Target{}, refusal.Invalid(rangeName, word, prefix.Masked().String(), "Perhaps ", text.Code(prefix.Masked().String()), " or ", text.Code(prefix.Addr().String()))
+		return Target{}, refusal.Invalid(rangeName, word, prefix.Masked().String(), "Perhaps ",
+			text.Code(prefix.Masked().String()), " or ", text.Code(prefix.Addr().String()))
 	}
 	if mapped := netip.MustParsePrefix("::ffff:0:0/96"); mapped.Overlaps(prefix) {
-		return Target{}, refusal.Invalid(rangeName, word, "203.0.113.0/24", "It holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such")
+		return Target{}, refusal.Invalid(rangeName, word, "203.0.113.0/24",
+			"It holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such")
 	}
 	return RangeOf(prefix), nil
 }
@@ -203,7 +209,8 @@ func (t Target) Overlaps(p netip.Prefix) bool {
 	switch {
 	case t.Kind != apiclient.KindRange:
 		return false
-	case p.Addr().Is6() && slices.ContainsFunc(record.IPv4Within(p), func(in netip.Prefix) bool { return in.Bits() < apiclient.WidestIPv4 }):
+	case p.Addr().Is6() && slices.ContainsFunc(record.IPv4Within(p),
+		func(in netip.Prefix) bool { return in.Bits() < apiclient.WidestIPv4 }):
 		return t.Prefix.Overlaps(p)
 	}
 	return record.SameHosts(t.Prefix, p)

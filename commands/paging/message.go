@@ -26,8 +26,10 @@ const (
 func (c Config) message(page record.Page, s record.AttackState, triage record.Triage) pager.Event {
 	attack := s.Attack
 	e := pager.Event{
-		ID: page.ID, Since: page.Since, Account: c.Account.Name, Attack: page.Attack, Severity: page.Severity, Resolve: page.State == record.PageEnding,
-		Incident: attack.Incident(), Source: text.Sanitize(cmp.Or(attack.Domain, c.Account.Name), maxName), App: text.Sanitize(c.Account.AppName(attack.App), maxName),
+		ID: page.ID, Since: page.Since, Account: c.Account.Name, Attack: page.Attack, Severity: page.Severity,
+		Resolve:  page.State == record.PageEnding,
+		Incident: attack.Incident(), Source: text.Sanitize(cmp.Or(attack.Domain, c.Account.Name), maxName),
+		App:  text.Sanitize(c.Account.AppName(attack.App), maxName),
 		Type: text.Sanitize(attack.Type, maxName), Console: c.Account.ConsoleURL,
 	}
 	what, where := c.what(e, s), placeOf(s)
@@ -39,7 +41,8 @@ func (c Config) message(page record.Page, s record.AttackState, triage record.Tr
 	e.Details = map[string]string{
 		"attack": page.Attack, "account": c.Account.Name, "status": words.StatusName(attack), "hits": attack.Hits.String(),
 		"where":     where,
-		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_acknowledge": "click Acknowledge on the card, or type: ack attack=" + page.Attack,
+		"first_hit": moment(attack.First), "last_hit": moment(attack.Last),
+		"to_acknowledge": "click Acknowledge on the card, or type: ack attack=" + page.Attack,
 	}
 	if page.Test {
 		e.Summary = "TEST of wafbot: nothing is attacked. Acknowledge the test card in Slack"

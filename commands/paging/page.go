@@ -137,7 +137,8 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 	}
 	page.FaultNotified = page.FaultNotified && page.Fault != ""
 	notified := func(other record.Page) bool { return other.Open() && other.Route == page.Route && other.FaultNotified }
-	if page.Fault != "" && page.State == record.PageCalling && !slices.ContainsFunc(slices.Collect(maps.Values(p.pages)), notified) {
+	if page.Fault != "" && page.State == record.PageCalling &&
+		!slices.ContainsFunc(slices.Collect(maps.Values(p.pages)), notified) {
 		page.FaultNotified = true
 		events = []record.Event{p.pagerUnreachable(page)}
 	}
@@ -160,7 +161,8 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 func (c Config) pagerUnreachable(page record.Page) record.Event {
 	account := c.Account.Name
 	return record.Event{
-		ID: record.DeliveryID(account, page.ID, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable, Channel: c.Account.Channel, At: c.Clock.Now().UTC(),
+		ID: record.DeliveryID(account, page.ID, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable,
+		Channel: c.Account.Channel, At: c.Clock.Now().UTC(),
 		Detail: record.PagerFault{Route: page.Route, Why: page.Fault},
 	}
 }
@@ -189,9 +191,10 @@ func (u Unacknowledged) since() (time.Time, bool) {
 	return since, u.Triage.Owner == nil && !u.Muted && !u.Attack.FalsePositive()
 }
 
-// PagesAt is when the pager is called if nothing changes, given the last page; false if it isn't called. The pager is called once for each time in
-// which the attack is unacknowledged and not silenced, and for an attack that is over only if it is an incident. An attack that becomes an incident calls the
-// incident's pager, even after another pager was called.
+// PagesAt is when the pager is called if nothing changes, given the last page; false if it isn't called. The pager is
+// called once for each time in which the attack is unacknowledged and not silenced, and for an attack that is over only
+// if it is an incident. An attack that becomes an incident calls the incident's pager, even after another pager was
+// called.
 func (u Unacknowledged) PagesAt(last record.Page) (since, at time.Time, ok bool) {
 	since, ok = u.since()
 	since = record.Later(since, last.AgainAt)
@@ -202,7 +205,8 @@ func (u Unacknowledged) PagesAt(last record.Page) (since, at time.Time, ok bool)
 	return since, since.Add(u.After), true
 }
 
-// again is the last page, with when its attack needs a page again though no one acknowledged it: a mute or a verdict ended the call, and is gone now.
+// again is the last page, with when its attack needs a page again though no one acknowledged it: a mute or a verdict
+// ended the call, and is gone now.
 func (u Unacknowledged) again(last record.Page, now time.Time) record.Page {
 	since, wanted := u.since()
 	switch {
@@ -219,7 +223,8 @@ func (u Unacknowledged) escalates(last record.Page) bool {
 	return u.Attack.Incident() && !last.Incident && u.Route != "" && u.Route != last.Route
 }
 
-// over reports whether an open page is to be resolved: the attack was acknowledged meanwhile, or it needs no page any more.
+// over reports whether an open page is to be resolved: the attack was acknowledged meanwhile, or it needs no page any
+// more.
 func (u Unacknowledged) over(open record.Page) bool {
 	since, wanted := u.since()
 	return !wanted || since.After(open.Since)

@@ -192,7 +192,8 @@ func (p *Paging) Test(ctx context.Context, page record.Page) error {
 		return err
 	}
 	switch last := p.stored()[page.Attack]; {
-	case page.State == record.PageCalling && last.ID != "", page.State == record.PageEnding && last.State != record.PageCalling:
+	case page.State == record.PageCalling && last.ID != "", page.State == record.PageEnding &&
+		last.State != record.PageCalling:
 		return nil
 	}
 	return p.save(ctx, page)

@@ -230,7 +230,10 @@ func Lasting(d time.Duration) string {
 // long as that may last. Those of one denial are extended together while one of them is still trying: they have one
 // line, one end and one undo.
 func (p Policy) Renews(targets []grammar.Target, length time.Duration) bool {
-	ranges := slices.ContainsFunc(targets, func(t grammar.Target) bool { return t.Kind != apiclient.KindRange || !t.Prefix.IsSingleIP() })
+	ranges := slices.ContainsFunc(targets, func(t grammar.Target) bool {
+		return t.Kind != apiclient.KindRange ||
+			!t.Prefix.IsSingleIP()
+	})
 	return !ranges && length != grammar.Never && length < p.RenewWhileActive
 }
 
@@ -272,7 +275,8 @@ func Named(p config.Policy, ids ...string) (record.Role, string) {
 
 // Groups are the ids of the user groups that have a role.
 func Groups(p config.Policy) []string {
-	return slices.DeleteFunc(slices.Concat(p.Admins, p.Responders, p.Viewers), func(id string) bool { return !strings.HasPrefix(id, "S") })
+	return slices.DeleteFunc(slices.Concat(p.Admins, p.Responders, p.Viewers),
+		func(id string) bool { return !strings.HasPrefix(id, "S") })
 }
 
 // List is who has at least that role, each once and "*" left out.

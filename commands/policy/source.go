@@ -44,7 +44,8 @@ func comesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
 
 // ProtectedSource is what an admin protected, as guards and cards take it.
 func ProtectedSource(p record.Protected) config.Source {
-	return config.Source{Name: text.Field(cmp.Or(p.Name, "protected by "+p.By.Name)), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny, Cards: true}
+	return config.Source{Name: text.Field(cmp.Or(p.Name, "protected by "+p.By.Name)), Ranges: []netip.Prefix{p.Range},
+		Deny: p.Deny, Cards: true}
 }
 
 // HowDenied says whether a source is denied, for the end of a sentence.
@@ -64,7 +65,8 @@ func Matches(s config.Source, words []string) bool {
 		return slices.ContainsFunc(s.Ranges, t.Overlaps)
 	}
 	word := strings.ToLower(words[0])
-	return strings.Contains(strings.ToLower(s.Name), word) || slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return strings.Contains(r.String(), word) })
+	return strings.Contains(strings.ToLower(s.Name), word) ||
+		slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return strings.Contains(r.String(), word) })
 }
 
 // maxRanges is how many ranges of a source are shown: a CDN has hundreds.

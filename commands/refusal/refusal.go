@@ -115,7 +115,8 @@ func WithOutcome(err error) error {
 		return err
 	}
 	word := map[error]string{
-		ErrDenied: "Refused", ErrGuarded: "Refused", ErrNothing: "Refused", ErrNeedsApproval: "Refused", ErrAway: "Failed", ErrService: "Failed",
+		ErrDenied: "Refused", ErrGuarded: "Refused", ErrNothing: "Refused", ErrNeedsApproval: "Refused", ErrAway: "Failed",
+		ErrService: "Failed",
 	}[refused.Kind]
 	if word == "" {
 		return err

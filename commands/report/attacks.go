@@ -54,7 +54,8 @@ func (l lists) answer(c *call.Call, data any) (call.Result, error) {
 			continue
 		}
 		res.Lines.Add(text.Bold(list.account), ": ", text.Count(len(list.rows), l.what), l.span)
-		res.Lines = append(res.Lines, pages.Table(l.titles, len(list.rows), func(i int) text.Text { return list.rows[i].line() })...)
+		res.Lines = append(res.Lines, pages.Table(l.titles, len(list.rows),
+			func(i int) text.Text { return list.rows[i].line() })...)
 	}
 	return pages.Finish(res)
 }

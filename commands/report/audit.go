@@ -136,5 +136,6 @@ type Printed struct {
 
 // Print is an entry as it is printed.
 func Print(e record.AuditEntry) Printed {
-	return Printed{e, record.DeliveryID(e.Account, strconv.FormatInt(e.At.UnixNano(), 10)+" "+e.Line, "audit", int(e.N)), 1}
+	return Printed{e, record.DeliveryID(e.Account, strconv.FormatInt(e.At.UnixNano(), 10)+" "+e.Line, "audit",
+		int(e.N)), 1}
 }

@@ -133,7 +133,8 @@ func (h *History) recorded(c *call.Call) {
 			h.Entries = append(h.Entries, e)
 		}
 	}
-	h.Outages = slices.DeleteFunc(known(&h.away, c.Facts.Outages), func(o record.Outage) bool { return !o.From.Before(until) })
+	h.Outages = slices.DeleteFunc(known(&h.away, c.Facts.Outages),
+		func(o record.Outage) bool { return !o.From.Before(until) })
 	if h.Attack.App.Known {
 		h.modes(c, efficacy.ModeWindows(all, c.Facts.Rules.Value, from, until, c.Now))
 	}
@@ -191,7 +192,10 @@ func (h *History) span(c *call.Call) (from, until time.Time) {
 // listedNow is the call's attack as the service lists it; listed reports whether it does.
 func listedNow(c *call.Call) (a apiclient.Attack, listed bool, err error) {
 	all, err := c.Facts.Attacks.Get()
-	i := slices.IndexFunc(all, func(a apiclient.Attack) bool { return record.AttackID(c.Account.Name, a.ID) == c.Attack.ID })
+	i := slices.IndexFunc(all, func(a apiclient.Attack) bool {
+		return record.AttackID(c.Account.Name,
+			a.ID) == c.Attack.ID
+	})
 	if i < 0 {
 		return a, false, err
 	}

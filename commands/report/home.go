@@ -86,8 +86,10 @@ func shown(cut bool, sections ...section) (parts []call.Part) {
 func (h Home) Parts(cut bool) []call.Part {
 	where := h.where()
 	waiting, unsettled, muted := h.listed()
-	return shown(cut, section{h.ongoing(), 15, where}, section{waiting, 6, where}, section{unsettled, 6, where}, section{h.modes(), 8, where},
-		section{h.inForce(), 15, where}, section{muted, 5, where}, section{h.Trend, 0, where}, section{h.health(), maxHealth, where})
+	return shown(cut, section{h.ongoing(), 15, where}, section{waiting, 6, where}, section{unsettled, 6, where},
+		section{h.modes(), 8, where},
+		section{h.inForce(), 15, where}, section{muted, 5, where}, section{h.Trend, 0, where},
+		section{h.health(), maxHealth, where})
 }
 
 // How many accounts in trouble are named, and where many have the same, how many causes there are, with how many
@@ -224,7 +226,8 @@ func (h Home) burning(o Overview) (all []burning) {
 	}
 	for _, row := range o.Ongoing {
 		s := call.Situation{
-			Account: o.Of, Policy: o.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy, Triage: row.Triage, Now: o.Now,
+			Account: o.Of, Policy: o.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy,
+			Triage: row.Triage, Now: o.Now,
 			Changes: slices.DeleteFunc(slices.Clone(o.InForce), func(ch record.Change) bool { return ch.AttackID != row.ID }),
 		}.As(o.States[row.ID])
 		one := burning{headline: efficacy.Headline(s), hits: row.Attack.Hits.N}

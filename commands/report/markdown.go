@@ -50,7 +50,8 @@ func (d *document) head() {
 		if attack.Incident() {
 			kind = "INCIDENT"
 		}
-		d.Heading(1, text.Newf("%v `%v`: %v on %v", kind, d.ID, words.TypeName(text.Field(attack.Type)), d.c.Account.AppName(attack.App)))
+		d.Heading(1, text.Newf("%v `%v`: %v on %v", kind, d.ID, words.TypeName(text.Field(attack.Type)),
+			d.c.Account.AppName(attack.App)))
 		d.itemf("Where: `%v`%v", words.Where(attack), words.Part(attack))
 		d.itemf("Account: `%v`; the service's id: `%v`",
 			d.Account, text.Sanitize(cmp.Or(attack.ID, "unknown"), text.MaxPath))

@@ -70,8 +70,10 @@ func HomeNeeds() call.Rounds { return call.Rounds{overviewNeeds, shownNeeds} }
 // overviewNeeds are the facts that an overview counts.
 func overviewNeeds(c *call.Call) call.Needs {
 	return call.Needs{
-		Attacks: apiclient.AttackFilter{From: OngoingFrom(c)}, AttackDays: call.AttackDays{Hours: hoursOf(c.Now, trendDays), Brief: true},
-		Changes: true, Efficacy: true, Approvals: true, Triages: true, Mutes: true, Context: true, Storms: true, InStorms: true,
+		Attacks:    apiclient.AttackFilter{From: OngoingFrom(c)},
+		AttackDays: call.AttackDays{Hours: hoursOf(c.Now, trendDays), Brief: true},
+		Changes:    true, Efficacy: true, Approvals: true, Triages: true, Mutes: true, Context: true, Storms: true,
+		InStorms:       true,
 		PermissionLoss: true, Health: true,
 	}
 }
@@ -97,7 +99,8 @@ func known[T any](away *error, fact interface{ Get() (T, error) }) T {
 // overviewOf puts together what is known of the call's account: what was listed at the service, or why not, and what is
 // stored. After an error of the store nothing stored is in it: half of it would be taken for all.
 func overviewOf(c *call.Call) Overview {
-	o := Overview{Account: c.Account.Name, Of: c.Account, Policy: c.Policy, Now: c.Now, Role: c.Role, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
+	o := Overview{Account: c.Account.Name, Of: c.Account, Policy: c.Policy, Now: c.Now, Role: c.Role,
+		Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
 	facts := c.Facts
 	listed, unlisted := facts.Attacks.Get()
 	if unlisted != nil {
@@ -138,7 +141,8 @@ func overviewOf(c *call.Call) Overview {
 // addRows adds the storms and attacks that go on, with their triage and the links to their cards where these are
 // stored. An attack goes on, too, whose card says so though no hit is seen getting through: a change in force that was
 // made for it stops its tries.
-func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []apiclient.Attack, triages map[string]record.Triage) {
+func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []apiclient.Attack,
+	triages map[string]record.Triage) {
 	for _, storm := range storms {
 		o.ids = append(o.ids, storm.ID)
 	}
@@ -152,7 +156,8 @@ func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []ap
 			continue
 		}
 		o.ids = append(o.ids, ch.AttackID)
-		if s := o.States[ch.AttackID]; s.GoesOn() && s.Storm == nil && !s.Grouped() && !s.Rebuilt && !s.Attack.FalsePositive() {
+		if s := o.States[ch.AttackID]; s.GoesOn() && s.Storm == nil && !s.Grouped() && !s.Rebuilt &&
+			!s.Attack.FalsePositive() {
 			ongoing = append(ongoing, s.Attack)
 		}
 	}

@@ -1,2 +1,3 @@
-// Package report composes what answers show of many records at once: status, Home, hand-over, an attack's report, the audit log.
+// Package report composes what answers show of many records at once: status, Home, hand-over, an attack's report, the
+// audit log.
 package report

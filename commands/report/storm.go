@@ -83,7 +83,10 @@ func Ungrouped(c *call.Call, attacks []apiclient.Attack) ([]apiclient.Attack, er
 	if err != nil {
 		return attacks, refusal.Away(err)
 	}
-	return slices.DeleteFunc(attacks, func(one apiclient.Attack) bool { return grouped[record.AttackID(c.Account.Name, one.ID)] }), nil
+	return slices.DeleteFunc(attacks, func(one apiclient.Attack) bool {
+		return grouped[record.AttackID(c.Account.Name,
+			one.ID)]
+	}), nil
 }
 
 // stormTyped finds the storm that was typed, by its id or any unique beginning of it.
@@ -165,7 +168,8 @@ func ListGrouped(c *call.Call) (res call.Result, err error) {
 		return words.AttackWithCard(a, all[i].Attack, c.Now, own)
 	})
 	head := words.StormLine(a, c.StormRow(storm, record.Triage{}), c.Now)
-	return pages.Finish(call.Result{Account: a.Name, AttackID: storm.ID, Lines: append(text.Lines{head}, lines...), Data: data})
+	return pages.Finish(call.Result{Account: a.Name, AttackID: storm.ID, Lines: append(text.Lines{head}, lines...),
+		Data: data})
 }
 
 // StormLines are what a storm is, why it is there, and what doesn't fit in.

@@ -101,7 +101,8 @@ func (s *Summary) countAttacks(facts *call.Facts) {
 func (s *Summary) happened(facts *call.Facts) {
 	changes := facts.Changes.Value
 	for _, ch := range changes {
-		if ch.State != record.StateUndone || ch.Parent() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == record.ViaClock {
+		if ch.State != record.StateUndone || ch.Parent() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil ||
+			ch.EndedBy.Via == record.ViaClock {
 			continue
 		}
 		u := Undone{Change: ch}
@@ -149,9 +150,13 @@ func (s Summary) Parts(cut bool) []call.Part {
 	ends := s.ending(h)
 	waiting, _, _ := h.listed()
 	if ends.Title != nil {
-		held = counted("*In force for longer: *", h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() && !s.soon(ch) }))
+		held = counted("*In force for longer: *", h.changes(func(ch record.Change) bool {
+			return !ch.SwitchesMode() &&
+				!s.soon(ch)
+		}))
 	}
-	return shown(cut, section{s.head(), 0, status}, section{ongoing, 5, status}, section{waiting, 3, status}, section{ends, 5, status},
+	return shown(cut, section{s.head(), 0, status}, section{ongoing, 5, status}, section{waiting, 3, status},
+		section{ends, 5, status},
 		section{held, 3, status}, section{h.modes(), 3, status}, section{s.unseen(), 6, attacks}, section{s.Trend, 0, status},
 		section{s.denied(), 3, lists},
 		section{s.undone(), 3, audit}, section{s.notes(), 3, audit})

@@ -20,10 +20,12 @@ type State struct {
 
 // Explain holds an account's routes against an attack, and compares them with what was chosen at its first card, which
 // is kept.
-func Explain(account *config.Account, zone *time.Location, attack apiclient.Attack, s State, now time.Time) call.Routing {
+func Explain(account *config.Account, zone *time.Location, attack apiclient.Attack, s State,
+	now time.Time) call.Routing {
 	r := call.Routing{
-		Quiet: account.Quiet.Hours, QuietNow: account.Quiet.Suppresses(zone, attack, now), MentionedAt: s.Attack.MentionedAt, Suppressed: s.Attack.Suppressed,
-		PagedAt: s.Page.TakenAt, Card: s.Card,
+		Quiet: account.Quiet.Hours, QuietNow: account.Quiet.Suppresses(zone, attack, now), MentionedAt: s.Attack.MentionedAt,
+		Suppressed: s.Attack.Suppressed,
+		PagedAt:    s.Page.TakenAt, Card: s.Card,
 	}
 	for _, t := range account.Tried(attack) {
 		r.Tried = append(r.Tried, call.TriedRoute{Match: account.MatchText(t.Route.Match), Not: t.Mismatch})

@@ -72,7 +72,8 @@ func situation(c *call.Call, k record.KnownAttack) (call.Situation, error) {
 	known, noEfficacy := c.Facts.Efficacy.Get()
 	states, noStates := c.Facts.States.Get()
 	s := call.Situation{
-		Account: c.Account, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, Efficacy: known, Triage: c.Facts.Triage.Value, Now: c.Now,
+		Account: c.Account, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, Efficacy: known,
+		Triage: c.Facts.Triage.Value, Now: c.Now,
 	}.As(states[k.ID]).Made(changes)
 	entries, noEntries := c.Facts.Entries.Get()
 	rules, noRules := c.Facts.Rules.Get()

@@ -32,7 +32,8 @@ func readConditions(c *call.Call) (res call.Result, err error) {
 	for _, s := range sets {
 		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
 	}
-	return listing(c, counted(c, len(rows), "set", " of conditions"), []string{"ID", "FOR", "RULES"}, rows, func(row conditionRow) text.Text {
-		return text.Newf("`%v`| |%v|: |%v", row.ID, words.Scope(c.Account, row.Conditions), text.Count(row.Rules, "rule"))
-	})
+	return listing(c, counted(c, len(rows), "set", " of conditions"), []string{"ID", "FOR", "RULES"}, rows,
+		func(row conditionRow) text.Text {
+			return text.Newf("`%v`| |%v|: |%v", row.ID, words.Scope(c.Account, row.Conditions), text.Count(row.Rules, "rule"))
+		})
 }

@@ -33,7 +33,8 @@ func writeDrill(c *call.Call) (res call.Result, err error) {
 	}
 	res = saveDrill(d, "Drill begun, with ", text.Count(len(d.Cards), "test card"),
 		". Once all are acknowledged, at the latest after ",
-		text.Duration(record.DrillFor), ", a reply to the one in ", text.Channel(d.Cards[0].Channel), " says who did; until then ", text.Code("drill"), " does")
+		text.Duration(record.DrillFor), ", a reply to the one in ", text.Channel(d.Cards[0].Channel),
+		" says who did; until then ", text.Code("drill"), " does")
 	for i := range d.Cards {
 		res.Saves.Events = append(res.Saves.Events, drillEvent(d, d.CardID(i), i))
 	}

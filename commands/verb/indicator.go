@@ -31,7 +31,8 @@ func readHeader(value string, _ *config.Account) (string, error) {
 	}
 	name := fmt.Sprint(point[0][1])
 	if name == "HOST" {
-		return "", refusal.Invalid("header", value, "User-Agent", "Every request has a Host: name another header, and the host by ", text.Code("host="))
+		return "", refusal.Invalid("header", value, "User-Agent",
+			"Every request has a Host: name another header, and the host by ", text.Code("host="))
 	}
 	return name, nil
 }
@@ -76,14 +77,16 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	if err != nil {
 		return nil, change.Unsaid(err)
 	}
-	rule := apiclient.Rule{Type: apiclient.RuleRegex, Conditions: conditions, Point: apiclient.Point{{"header", header}}, Regex: regex, AttackType: change.MarkScanner}
+	rule := apiclient.Rule{Type: apiclient.RuleRegex, Conditions: conditions, Point: apiclient.Point{{"header", header}},
+		Regex: regex, AttackType: change.MarkScanner}
 	verb := "Take for a scanner"
 	if keys["type"] == change.MarkPatch {
 		rule.AttackType, verb = change.MarkPatch, "Block"
 	}
 	what := fmt.Sprintf("requests %s whose %s matches %s", words.Scope(c.Account, conditions), header,
 		text.Sanitize(regex, text.MaxPath))
-	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", scope.Host).With("path", apiclient.EncodePath(scope.Path))
+	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host",
+		scope.Host).With("path", apiclient.EncodePath(scope.Path))
 	p := change.ForTime(c, line, verb+" "+what, length)
 	p.Warnings, p.Notes = indicatorEffect(c, header, regex, rule.AttackType)
 	p.Warnings = append(p.Warnings, warnings...)
@@ -183,9 +186,10 @@ func trial(header string, match func(string) bool) (words text.Text, broad bool)
 // repetitions are the bounds that the service takes in braces.
 var repetitions = regexp.MustCompile(`^(0|[1-9][0-9]?|100)(,(0|[1-9][0-9]?|100)?)?$`)
 
-// scanRegex checks a regular expression against what is public about the service's dialect, Pire. Its errors say what the dialect
-// lacks, and how to write it. alike reports whether Go reads it alike: there is no & or ~, nothing but ASCII, and no way through it
-// passes two anchors that could stand at the same place. There Pire wants two places, and Go is content with one.
+// scanRegex checks a regular expression against what is public about the service's dialect, Pire. Its errors say what
+// the dialect lacks, and how to write it. alike reports whether Go reads it alike: there is no & or ~, nothing but
+// ASCII, and no way through it passes two anchors that could stand at the same place. There Pire wants two places, and
+// Go is content with one.
 func scanRegex(pattern string) (alike bool, err error) {
 	if !utf8.ValidString(pattern) {
 		return false, errors.New("it isn't UTF-8")
@@ -306,7 +310,8 @@ func backslash(rest string) error {
 	return errors.New("a backslash isn't understood: write the character itself")
 }
 
-// tryRegex matches texts as the service does, whether or not it goes by case, which it doesn't say; nil: Go reads the pattern otherwise.
+// tryRegex matches texts as the service does, whether or not it goes by case, which it doesn't say; nil: Go reads the
+// pattern otherwise.
 func tryRegex(pattern string) func(text string) bool {
 	if alike, err := scanRegex(pattern); err != nil || !alike {
 		return nil

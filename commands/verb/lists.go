@@ -40,18 +40,20 @@ func readLists(c *call.Call) (res call.Result, err error) {
 		with = text.New(" with ", refusal.Typed(typed[0]))
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, typed[0]) })
 	}
-	return listing(c, counted(c, len(entries), "entry", with), []string{"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"}, entries, func(e apiclient.IPRule) text.Text {
-		return text.Newf("`%v`| |%v|: |`%v`| |%v||%v||%v",
-			e.ID, words.ListName(e.List), words.Sources(e), call.AppsText(c.Account, e.Apps), words.Until(e.Expires),
-			words.Author(e))
-	})
+	return listing(c, counted(c, len(entries), "entry", with),
+		[]string{"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"}, entries, func(e apiclient.IPRule) text.Text {
+			return text.Newf("`%v`| |%v|: |`%v`| |%v||%v||%v",
+				e.ID, words.ListName(e.List), words.Sources(e), call.AppsText(c.Account, e.Apps), words.Until(e.Expires),
+				words.Author(e))
+		})
 }
 
 // mentions reports whether an entry holds for the address that was typed, or has the text in its sources, reason or
 // author.
 func mentions(e apiclient.IPRule, text string) bool {
 	if t, err := grammar.ParseTarget(text); err == nil {
-		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
+		return slices.ContainsFunc(grammar.TargetsOf(e),
+			func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	}
 	all := strings.ToLower(words.Sources(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
 	return strings.Contains(all, strings.ToLower(text))

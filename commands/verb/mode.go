@@ -52,7 +52,8 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	name := words.ModeApp(c.Account, app)
-	p := change.ForTime(c, record.Line{Name: "mode", Words: c.Line.Words}, fmt.Sprintf("Switch %s to %s", name, to), length)
+	p := change.ForTime(c, record.Line{Name: "mode", Words: c.Line.Words},
+		fmt.Sprintf("Switch %s to %s", name, to), length)
 	p.Role = change.ModeRole(from, to)
 	if old != nil && old.Mode == to { // also default
 		by, from = old, to

@@ -24,7 +24,8 @@ func readPatchType(value string, _ *config.Account) (string, error) {
 func readPart(value string, _ *config.Account) (string, error) {
 	point, err := apiclient.ParsePoint(value)
 	if err != nil {
-		return "", refusal.Invalid("part of a request", value, "post.form_urlencoded.login", "As ", text.Code("get.q"), ", ", text.Code("header.X"), " or ", text.Code("uri"))
+		return "", refusal.Invalid("part of a request", value, "post.form_urlencoded.login", "As ", text.Code("get.q"), ", ",
+			text.Code("header.X"), " or ", text.Code("uri"))
 	}
 	return point.String(), nil
 }

@@ -57,7 +57,8 @@ func writeProtect(c *call.Call) (res call.Result, err error) {
 func protected(c *call.Call, t grammar.Target) record.Protected {
 	keys := c.Line.Keys
 	return record.Protected{
-		ID: record.ProtectedID(c.Account.Name, t.String()), Range: t.Prefix, Name: keys["name"], Deny: cmp.Or(keys["deny"], config.DenyNever), Reason: keys["reason"], By: c.Actor, At: c.Now,
+		ID: record.ProtectedID(c.Account.Name, t.String()), Range: t.Prefix, Name: keys["name"],
+		Deny: cmp.Or(keys["deny"], config.DenyNever), Reason: keys["reason"], By: c.Actor, At: c.Now,
 	}
 }
 
@@ -65,7 +66,10 @@ func protected(c *call.Call, t grammar.Target) record.Protected {
 // doesn't keep it from being protected.
 func deniedNow(c *call.Call, t grammar.Target) text.Lines {
 	entries := c.Facts.Entries.Value
-	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindRange && t.Overlaps(e.Subnet) })
+	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool {
+		return e.Kind == apiclient.KindRange &&
+			t.Overlaps(e.Subnet)
+	})
 	if i < 0 {
 		return nil
 	}

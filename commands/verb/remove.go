@@ -93,7 +93,8 @@ func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
 	p.Line.Words = []string{t.String()}
 	p.Line = p.Line.With("list", e.List)
 	p.Does = fmt.Sprintf("Take %s off the %s", t, words.ListName(e.List))
-	p.Steps = []record.Step{{Kind: record.AddEntry, Entry: &rest, Force: true, Before: []apiclient.IPRule{before}}, {Kind: record.DeleteEntry, Entry: &taken}}
+	p.Steps = []record.Step{{Kind: record.AddEntry, Entry: &rest, Force: true, Before: []apiclient.IPRule{before}},
+		{Kind: record.DeleteEntry, Entry: &taken}}
 }
 
 // maker is the index of the change that made an entry; -1: none is stored. An entry keeps its maker if an undo put it

@@ -10,7 +10,8 @@ import (
 
 func readReport(c *call.Call) (call.Result, error) {
 	h := report.HistoryOf(c)
-	res := call.Result{AttackID: h.ID, Account: h.Account, Data: h, Document: report.Markdown(c, h), Line: c.Line.With("account", h.Account)}
+	res := call.Result{AttackID: h.ID, Account: h.Account, Data: h, Document: report.Markdown(c, h),
+		Line: c.Line.With("account", h.Account)}
 	switch {
 	case c.Actor.Via == record.ViaCLI:
 	case h.Storm != nil:

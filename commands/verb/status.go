@@ -22,7 +22,8 @@ func readStatus(c *call.Call) (call.Result, error) {
 		of = text.New(text.Count(len(c.InScope), "account"))
 	}
 	lines := text.Lines{text.Newf("*Status* of %v. wafbot is %v", of, home.Policies())}
-	return pages.Finish(call.Result{Account: c.OnlyAccount(), Lines: append(lines, report.PartLines(parts, pages)...), Data: home.Accounts, Home: home})
+	return pages.Finish(call.Result{Account: c.OnlyAccount(), Lines: append(lines, report.PartLines(parts, pages)...),
+		Data: home.Accounts, Home: home})
 }
 
 func readIncidents(c *call.Call) (call.Result, error) {

@@ -96,14 +96,15 @@ func works() map[string]call.Command {
 		"reject":   {Needs: onRequests, Decide: decide(record.RequestRejected, approval.MayApprove)},
 		"override": {Needs: onRequests, Form: overrideForm, Decide: decide(record.RequestOverridden, mayOverride)},
 
-		"ack":      {Needs: onAttack, Write: onTriage(writeAck)},
-		"unack":    {Needs: onAttack, Write: onTriage(writeUnack)},
-		"handover": {Needs: call.Rounds{handoverNeeds}, Missing: handoverMisses, Form: form.HandoverForm, Write: writeHandover},
-		"note":     {Needs: onAttack, Write: onTriage(writeNote)},
-		"verdict":  {Needs: onAttack, Write: onTriage(writeVerdict)},
-		"mute":     {Needs: call.Rounds{muteNeeds}, Missing: muteMisses, Form: form.MuteForm, Write: writeMute},
-		"unmute":   {Needs: call.Rounds{call.Needs{Mutes: true}.Of, unmuteNeeds}, Write: writeUnmute},
-		"explain":  {Needs: call.Rounds{explainNeeds, routingNeeds}, Read: readExplain},
+		"ack":   {Needs: onAttack, Write: onTriage(writeAck)},
+		"unack": {Needs: onAttack, Write: onTriage(writeUnack)},
+		"handover": {Needs: call.Rounds{handoverNeeds}, Missing: handoverMisses, Form: form.HandoverForm,
+			Write: writeHandover},
+		"note":    {Needs: onAttack, Write: onTriage(writeNote)},
+		"verdict": {Needs: onAttack, Write: onTriage(writeVerdict)},
+		"mute":    {Needs: call.Rounds{muteNeeds}, Missing: muteMisses, Form: form.MuteForm, Write: writeMute},
+		"unmute":  {Needs: call.Rounds{call.Needs{Mutes: true}.Of, unmuteNeeds}, Write: writeUnmute},
+		"explain": {Needs: call.Rounds{explainNeeds, routingNeeds}, Read: readExplain},
 
 		"protect":   {Needs: call.Needs{Entries: apiclient.ListDeny, Stored: true}.Always(), Write: writeProtect},
 		"unprotect": {Needs: call.Needs{Stored: true}.Always(), Write: writeUnprotect},
@@ -166,7 +167,8 @@ func unchanged(data any, line text.Text) call.Result {
 
 // listing answers with a page of rows, a line each, under a head that counts them. Programs get all rows. At the
 // terminal the columns have titles.
-func listing[T any](c *call.Call, head text.Text, titles []string, rows []T, line func(T) text.Text) (call.Result, error) {
+func listing[T any](c *call.Call, head text.Text, titles []string, rows []T,
+	line func(T) text.Text) (call.Result, error) {
 	pages := call.Pages(c, 1)
 	lines := pages.Table(titles, len(rows), func(i int) text.Text { return line(rows[i]) })
 	return pages.Finish(call.Result{Account: c.Account.Name, Data: append([]T{}, rows...),

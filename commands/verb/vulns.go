@@ -46,7 +46,8 @@ func readVulns(c *call.Call) (call.Result, error) {
 		issues, what = slices.DeleteFunc(issues, closed), "open security issue"
 	}
 	slices.SortStableFunc(issues, bySeverity)
-	return listing(c, counted(c, len(issues), what), []string{"ID", "SEVERITY", "WHAT", "STATE", "INCIDENTS", "WHERE"}, issues, vulnLine)
+	return listing(c, counted(c, len(issues), what), []string{"ID", "SEVERITY", "WHAT", "STATE", "INCIDENTS", "WHERE"},
+		issues, vulnLine)
 }
 
 func closed(v apiclient.Vulnerability) bool { return v.Status != "" && v.Status != "open" }
@@ -60,7 +61,8 @@ func bySeverity(x, y apiclient.Vulnerability) int {
 		}
 		return 0
 	}
-	return cmp.Or(first(x)-first(y), cmp.Compare(y.Threat.N, x.Threat.N), cmp.Compare(len(y.ID), len(x.ID)), cmp.Compare(y.ID, x.ID))
+	return cmp.Or(first(x)-first(y), cmp.Compare(y.Threat.N, x.Threat.N), cmp.Compare(len(y.ID), len(x.ID)),
+		cmp.Compare(y.ID, x.ID))
 }
 
 func vulnLine(v apiclient.Vulnerability) text.Text {
@@ -127,7 +129,10 @@ func incidentNeeds(c *call.Call) (n call.Needs) {
 // vulnOf is the issue with that id, or the one that the console shows, and its incidents; nil: it isn't known.
 func vulnOf(c *call.Call, typed string) (issue *apiclient.Vulnerability, incidents []apiclient.Attack) {
 	issues, id := c.Facts.Vulnerabilities.Value, typed
-	if i := slices.IndexFunc(issues, func(v apiclient.Vulnerability) bool { return v.ID == typed || strings.EqualFold(v.WID, typed) }); i >= 0 {
+	if i := slices.IndexFunc(issues, func(v apiclient.Vulnerability) bool {
+		return v.ID == typed ||
+			strings.EqualFold(v.WID, typed)
+	}); i >= 0 {
 		id, issue = issues[i].ID, &issues[i]
 	}
 	for _, a := range c.Facts.Attacks.Value {

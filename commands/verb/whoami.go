@@ -42,7 +42,9 @@ func readWhoami(c *call.Call) (call.Result, error) {
 // standing is what the person may do on an account, for people and for programs.
 func standing(c *call.Call, a *config.Account) (text.Lines, map[string]string) {
 	s := c.RightsOn[a.Name]
-	may := map[record.Role]string{record.Viewer: "You may read", record.Responder: "You may read, deny, gray, patch, switch to stricter modes, undo, acknowledge and mute", record.Admin: "You may do everything"}[s.Role]
+	may := map[record.Role]string{record.Viewer: "You may read",
+		record.Responder: "You may read, deny, gray, patch, switch to stricter modes, undo, acknowledge and mute",
+		record.Admin:     "You may do everything"}[s.Role]
 	data := map[string]string{"role": s.Role.String(), "changes": c.PolicyOf(a).ChangesNow()}
 	if s.Group != "" {
 		data["group"] = s.Group

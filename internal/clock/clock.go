@@ -1,4 +1,5 @@
-// Package clock tells the time by the clocks that replicas share, Redis' and the service's, however wrong the machine's own is.
+// Package clock tells the time by the clocks that replicas share, Redis' and the service's, however wrong the machine's
+// own is.
 package clock
 
 import (
@@ -14,8 +15,9 @@ const Tolerance = 2 * time.Second
 // leap is how far one answer alone moves a clock: a proxy on the way may have made it.
 const leap = 30 * time.Second
 
-// Clocks are the clocks that decisions go by. How far each is from the machine's clock is measured whenever it says the time. In between the time goes on with
-// the machine's monotonic clock: setting the machine's clock while the process runs changes nothing.
+// Clocks are the clocks that decisions go by. How far each is from the machine's clock is measured whenever it says the
+// time. In between the time goes on with the machine's monotonic clock: setting the machine's clock while the process
+// runs changes nothing.
 type Clocks struct {
 	began time.Time     // of the process, with its monotonic reading
 	ahead time.Duration // in tests: how far ahead the machine's clock is made out to be
@@ -32,7 +34,8 @@ type reading struct {
 	doubt  time.Duration // the offset that an answer said which was not believed yet; else the same
 }
 
-// New returns clocks that were not read yet. Until then Redis' is taken to be the machine's, and a service's to be Redis'.
+// New returns clocks that were not read yet. Until then Redis' is taken to be the machine's, and a service's to be
+// Redis'.
 func New() *Clocks {
 	return &Clocks{began: time.Now(), services: map[string]*reading{}}
 }
@@ -44,8 +47,8 @@ func NewAhead(by time.Duration) *Clocks {
 	return c
 }
 
-// Now is the time by Redis' clock: by it replicas compare what they stored with what they read, and what comes from outside with a time of its
-// own, such as Slack's signatures and messages. The result has no monotonic reading.
+// Now is the time by Redis' clock: by it replicas compare what they stored with what they read, and what comes from
+// outside with a time of its own, such as Slack's signatures and messages. The result has no monotonic reading.
 func (c *Clocks) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +71,8 @@ type Service struct {
 	account string
 }
 
-// ServiceNow is the time by the clock of an account's service; by Redis' as long as the service has said none. The result has no monotonic reading.
+// ServiceNow is the time by the clock of an account's service; by Redis' as long as the service has said none. The
+// result has no monotonic reading.
 func (c *Clocks) ServiceNow(account string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,8 +109,8 @@ func (c *Clocks) window(asked, at time.Time, precision time.Duration) (least, mo
 	return at.Sub(c.machine(time.Now())), at.Add(precision).Sub(c.machine(asked))
 }
 
-// note takes over what one answer says, changing the offset by no more than it must: slow answers say little. What goes beyond a leap must be
-// said twice.
+// note takes over what one answer says, changing the offset by no more than it must: slow answers say little. What goes
+// beyond a leap must be said twice.
 func (r *reading) note(least, most time.Duration) {
 	next := min(max(r.offset, least), most)
 	if r.known && apart(next, r.offset) && apart(next, r.doubt) {
@@ -125,7 +129,8 @@ func (c *Clocks) Known(account string) bool {
 	return c.services[account] != nil
 }
 
-// Offsets is how far other clocks are ahead of the machine's as that is now, also when it was set since the process began.
+// Offsets is how far other clocks are ahead of the machine's as that is now, also when it was set since the process
+// began.
 type Offsets struct {
 	Redis      time.Duration
 	RedisKnown bool

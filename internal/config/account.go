@@ -311,8 +311,8 @@ func (a *Account) Tried(attack apiclient.Attack) []TriedRoute {
 	return all
 }
 
-// Suppresses reports whether an attack mentions nobody at a time: in quiet hours of a zone (nil: UTC) only incidents and
-// attacks that aren't blocked do. Pagers are called at any hour.
+// Suppresses reports whether an attack mentions nobody at a time: in quiet hours of a zone (nil: UTC) only incidents
+// and attacks that aren't blocked do. Pagers are called at any hour.
 func (q Quiet) Suppresses(zone *time.Location, a apiclient.Attack, at time.Time) bool {
 	return !a.Incident() && a.Status() != apiclient.StatusNotBlocked && q.covers(at.In(cmp.Or(zone, time.UTC)))
 }

@@ -79,7 +79,8 @@ func (c *Config) checkDurations(key string, p Policy) {
 		case o.isSet(l.key):
 			o.reportValue(l.key, "is longer than policy.longest_duration; write %s at most", model.Duration(p.LongestDuration))
 		case o.isSet(longest):
-			o.report(longest, "is shorter than the %s of policy.%s; set %s to %s at most", model.Duration(l.value.Int()), strings.TrimPrefix(l.key, key+"."), l.key, model.Duration(p.LongestDuration))
+			o.report(longest, "is shorter than the %s of policy.%s; set %s to %s at most", model.Duration(l.value.Int()),
+				strings.TrimPrefix(l.key, key+"."), l.key, model.Duration(p.LongestDuration))
 		}
 	}
 }

@@ -51,7 +51,8 @@ func (c *Config) checkParts() {
 		if _, err := apiclient.New(apiclient.Config{BaseURL: a.APIURL, Token: "any"}); err != nil {
 			c.report(key+".api_url", "%v", err)
 		}
-		if _, err := apiclient.New(apiclient.Config{BaseURL: "https://any", Token: a.Token, TokenFile: a.TokenFile}); err != nil {
+		if _, err := apiclient.New(apiclient.Config{BaseURL: "https://any", Token: a.Token,
+			TokenFile: a.TokenFile}); err != nil {
 			c.report(c.fromFile(key+".token"), "%v; write it as the service's console shows it", err)
 		}
 		if _, err := a.Pagers(); err != nil {

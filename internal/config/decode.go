@@ -105,7 +105,8 @@ func (d *decoder) decode(n *yaml.Node, l leaf) {
 	case n.Kind == yaml.ScalarNode && ok:
 		d.scalar(n, short.short(), l.key)
 	case n.Kind != wanted:
-		name := map[yaml.Kind]string{yaml.MappingNode: "keys with values below it", yaml.SequenceNode: "a list", yaml.ScalarNode: "a single value"}
+		name := map[yaml.Kind]string{yaml.MappingNode: "keys with values below it", yaml.SequenceNode: "a list",
+			yaml.ScalarNode: "a single value"}
 		d.report(l.key, "is %s; write %s", name[n.Kind], name[wanted])
 	case wanted == yaml.ScalarNode:
 		d.scalar(n, v.Addr().Interface(), l.key)

@@ -69,7 +69,8 @@ func (o *origins) at(key string) (from origin, ok bool) {
 		return from, true
 	}
 	account, rest, _ := strings.Cut(key, ".")
-	if rest == "" || !strings.HasPrefix(account, "accounts[") || rest == "token_file" && o.keys[account+".token"] != (origin{}) {
+	if rest == "" || !strings.HasPrefix(account, "accounts[") || rest == "token_file" &&
+		o.keys[account+".token"] != (origin{}) {
 		return origin{}, false
 	}
 	for at := above(key); at != account; at = above(at) {

@@ -60,8 +60,8 @@ func (c *Config) counts(key string) bool {
 	return c.IsSet(key) || ofPolicy && strings.HasPrefix(account, "accounts[") && c.IsSet("policy"+rest)
 }
 
-// Schema is the JSON schema of configurations: every key with what it means, its default and what it may be. Tests write it from the tags of Config and from
-// docs/config.md.
+// Schema is the JSON schema of configurations: every key with what it means, its default and what it may be. Tests
+// write it from the tags of Config and from docs/config.md.
 //
 //go:embed wafbot.schema.json
 var Schema []byte

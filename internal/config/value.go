@@ -102,7 +102,8 @@ func parseRange(text string) (netip.Prefix, error) {
 	case err != nil, prefix.Addr().Is4In6():
 		return netip.Prefix{}, errors.New("is neither an address nor a range; write it like 192.0.2.7 or 192.0.2.0/24")
 	case prefix != prefix.Masked():
-		return netip.Prefix{}, fmt.Errorf("has bits beyond its /%d; write %s, or the address alone", prefix.Bits(), prefix.Masked())
+		return netip.Prefix{}, fmt.Errorf("has bits beyond its /%d; write %s, or the address alone", prefix.Bits(),
+			prefix.Masked())
 	}
 	return prefix, nil
 }

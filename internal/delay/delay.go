@@ -55,7 +55,8 @@ func Try(log *slog.Logger, what string, do func() error) (err error) {
 	defer func() {
 		if why := recover(); why != nil {
 			panics.Add(1)
-			log.Error("a fault of wafbot's: please report it", "in", what, "panic", fmt.Sprint(why), "stack", string(debug.Stack()))
+			log.Error("a fault of wafbot's: please report it", "in", what, "panic", fmt.Sprint(why), "stack",
+				string(debug.Stack()))
 			err = fmt.Errorf("%s: %w", what, ErrPanic)
 		}
 	}()

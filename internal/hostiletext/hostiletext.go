@@ -1,4 +1,5 @@
-// Package hostiletext holds samples of what attackers write, and checks whether a text that wafbot shows is harmless. Only tests import it.
+// Package hostiletext holds samples of what attackers write, and checks whether a text that wafbot shows is harmless.
+// Only tests import it.
 package hostiletext
 
 import (
@@ -65,11 +66,12 @@ const maxMarks = 12
 
 // invisible are the characters that change how others look, or that are not visible themselves.
 var invisible = []*unicode.RangeTable{
-	unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
+	unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Other_Default_Ignorable_Code_Point,
+	unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
 }
 
-// Plain returns an error for a text that is not harmless plain text: one that is not UTF-8, moves the cursor, changes the writing direction or has
-// invisible characters. The caller splits the text at line ends.
+// Plain returns an error for a text that is not harmless plain text: one that is not UTF-8, moves the cursor, changes
+// the writing direction or has invisible characters. The caller splits the text at line ends.
 func Plain(text string) error {
 	if !utf8.ValidString(text) {
 		return fmt.Errorf("not UTF-8: %.200q", text)
@@ -101,7 +103,8 @@ var (
 
 var bareHost = regexp.MustCompile(`[\pL\pN]\.\pL{2}`)
 
-// Unlinked returns an error for a line of a message without blocks in which Slack would find more than Markup allows, or make a link of a bare host name.
+// Unlinked returns an error for a line of a message without blocks in which Slack would find more than Markup allows,
+// or make a link of a bare host name.
 func Unlinked(line string) error {
 	if err := Markup(line); err != nil {
 		return err
@@ -113,8 +116,8 @@ func Unlinked(line string) error {
 	return nil
 }
 
-// Markup returns an error for a line of markup in which Slack would find more than wafbot's own code, bold, dates, mentions, channels and links.
-// It parses as Slack does: tokens, then code, then the rest.
+// Markup returns an error for a line of markup in which Slack would find more than wafbot's own code, bold, dates,
+// mentions, channels and links. It parses as Slack does: tokens, then code, then the rest.
 func Markup(line string) error {
 	if err := Plain(line); err != nil {
 		return err
@@ -143,8 +146,8 @@ func Markup(line string) error {
 	return nil
 }
 
-// Blocks returns an error for decoded JSON of Slack blocks or a view that is not harmless: markup that fails Markup or in which Slack may create links,
-// plain text in which emoji are drawn, any other string that fails Plain.
+// Blocks returns an error for decoded JSON of Slack blocks or a view that is not harmless: markup that fails Markup or
+// in which Slack may create links, plain text in which emoji are drawn, any other string that fails Plain.
 func Blocks(doc any) error {
 	parts, _ := doc.([]any)
 	if o, ok := doc.(map[string]any); ok {

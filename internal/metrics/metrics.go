@@ -52,20 +52,28 @@ type Metrics struct {
 // New makes the metrics. Nothing is counted yet.
 func New() *Metrics {
 	m := &Metrics{counted: prometheus.NewRegistry()}
-	m.Acknowledged = m.histogram("acknowledge_seconds", "Time from a delivery of Slack's to its acknowledgement.", prometheus.ExponentialBuckets(0.0005, 2, 13)).WithLabelValues()
-	m.DroppedReads = m.counter("dropped_reads_total", "Requests that were acknowledged but not answered because too many were under way.").WithLabelValues()
+	m.Acknowledged = m.histogram("acknowledge_seconds", "Time from a delivery of Slack's to its acknowledgement.",
+		prometheus.ExponentialBuckets(0.0005, 2, 13)).WithLabelValues()
+	m.DroppedReads = m.counter("dropped_reads_total",
+		"Requests that were acknowledged but not answered because too many were under way.").WithLabelValues()
 	m.Forged = m.counter("forged_requests_total", "Requests whose signature was refused.").WithLabelValues()
 	m.SocketOpens = m.counter("socket_opens_total", "Attempts to open a Socket Mode link.").WithLabelValues()
-	m.SlackCalls = m.counter("slack_calls_total", "Calls of Slack's methods, by outcome: ok, refused (Slack answered with an error), limited (429: too many), failed (no answer, or a server's error).", "method", "outcome")
+	m.SlackCalls = m.counter("slack_calls_total",
+		"Calls of Slack's methods, by outcome: ok, refused (Slack answered with an error), limited (429: too many), failed (no answer, or a server's error).", "method", "outcome")
 	m.SlackPosts = m.counter("slack_posts_total", "Messages posted.").WithLabelValues()
 	m.SlackEdits = m.counter("slack_edits_total", "Messages edited.").WithLabelValues()
-	m.SlackRefused = m.counter("slack_refused_total", "Messages that Slack refused for what is in them and that were sent plainer, by method. That is a fault of wafbot's.", "method")
-	m.Notified = m.counter("events_notified_total", "Events notified, by kind, and by the severity of their attack.", "kind", "severity")
-	m.NotifyFailures = m.counter("notify_failures_total", "Attempts to notify an event that failed and are repeated.").WithLabelValues()
-	m.Polls = m.histogram("poll_duration_seconds", "How long polls took that this replica made, failed ones too.", prometheus.ExponentialBuckets(0.05, 2.5, 10), "account")
+	m.SlackRefused = m.counter("slack_refused_total",
+		"Messages that Slack refused for what is in them and that were sent plainer, by method. That is a fault of wafbot's.", "method")
+	m.Notified = m.counter("events_notified_total", "Events notified, by kind, and by the severity of their attack.",
+		"kind", "severity")
+	m.NotifyFailures = m.counter("notify_failures_total",
+		"Attempts to notify an event that failed and are repeated.").WithLabelValues()
+	m.Polls = m.histogram("poll_duration_seconds", "How long polls took that this replica made, failed ones too.",
+		prometheus.ExponentialBuckets(0.05, 2.5, 10), "account")
 	m.Changes = m.counter("changes_total", "Entries of the audit log that this replica made, by verb and outcome: done, half, failed, unknown (perhaps done), refused, nothing, dry_run, asked, waiting, approved, overridden, rejected, closed, expired.", "verb", "outcome")
 	const panics = "Panics that were recovered in this process. Each is a fault of wafbot's, and in its log."
-	m.counted.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: m.define("panics_total", "counter", panics, nil), Help: panics}, func() float64 {
+	m.counted.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: m.define("panics_total", "counter",
+		panics, nil), Help: panics}, func() float64 {
 		return float64(delay.Panics())
 	}))
 	m.Pages = m.counter("pager_calls_total", "Calls of pagers, and resolved calls, by outcome: taken, failed (and tried again), refused.", "account", "outcome")
@@ -73,13 +81,15 @@ func New() *Metrics {
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.define(name, "counter", help, labels), Help: help}, labels)
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.define(name, "counter", help, labels),
+		Help: help}, labels)
 	m.counted.MustRegister(v)
 	return v
 }
 
 func (m *Metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.define(name, "histogram", help, labels), Help: help, Buckets: buckets}, labels)
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.define(name, "histogram", help, labels), Help: help,
+		Buckets: buckets}, labels)
 	m.counted.MustRegister(v)
 	return v
 }
@@ -101,7 +111,8 @@ func (m *Metrics) Serve(read func(context.Context) State) http.Handler {
 	})
 	info.Set(1)
 	now := prometheus.NewRegistry()
-	now.MustRegister(info, newStates(read), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	now.MustRegister(info, newStates(read), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(prometheus.Gatherers{m.counted, now}, promhttp.HandlerOpts{MaxRequestsInFlight: maxAsking})
 }
 
@@ -112,7 +123,8 @@ const buildHelp = "Always 1: which build this is."
 
 // Definitions are all metrics of wafbot's own: those that are counted, then those of a State.
 func (m *Metrics) Definitions() []Definition {
-	all := append(m.defined[:len(m.defined):len(m.defined)], Definition{namespace + "_build_info", "gauge", []string{"version", "commit", "go_version"}, buildHelp})
+	all := append(m.defined[:len(m.defined):len(m.defined)],
+		Definition{namespace + "_build_info", "gauge", []string{"version", "commit", "go_version"}, buildHelp})
 	for _, g := range gauges() {
 		all = append(all, Definition{g.name(), "gauge", g.labels, g.help})
 	}
@@ -181,19 +193,24 @@ const byAccount = "account"
 // gauges are all metrics of a State.
 func gauges() []gauge {
 	return []gauge{
-		{"redis_up", "1 if Redis takes writes, as far as this replica can reach it; else 0.", nil, func(s State, set set) { set(one(s.RedisUp)) }},
-		{"replicas", "Replicas that live, as this one last heard of them. Left out while it can't reach Redis.", nil, func(s State, set set) {
-			if s.Replicas != nil {
-				set(float64(*s.Replicas))
-			}
-		}},
-		{"slack_up", "1 if Slack answers and takes the bot's token; else 0.", nil, func(s State, set set) { set(one(s.SlackUp)) }},
-		{"receiving", "1 if Slack can deliver clicks and commands to this replica, over HTTP or Socket Mode; else 0.", nil, func(s State, set set) { set(one(s.Receiving)) }},
-		{"socket_links", "Socket Mode links that can receive. Left out where there is no app token.", nil, func(s State, set set) {
-			if s.SocketLinks != nil {
-				set(float64(*s.SocketLinks))
-			}
-		}},
+		{"redis_up", "1 if Redis takes writes, as far as this replica can reach it; else 0.", nil,
+			func(s State, set set) { set(one(s.RedisUp)) }},
+		{"replicas", "Replicas that live, as this one last heard of them. Left out while it can't reach Redis.", nil,
+			func(s State, set set) {
+				if s.Replicas != nil {
+					set(float64(*s.Replicas))
+				}
+			}},
+		{"slack_up", "1 if Slack answers and takes the bot's token; else 0.", nil,
+			func(s State, set set) { set(one(s.SlackUp)) }},
+		{"receiving", "1 if Slack can deliver clicks and commands to this replica, over HTTP or Socket Mode; else 0.", nil,
+			func(s State, set set) { set(one(s.Receiving)) }},
+		{"socket_links", "Socket Mode links that can receive. Left out where there is no app token.", nil,
+			func(s State, set set) {
+				if s.SocketLinks != nil {
+					set(float64(*s.SocketLinks))
+				}
+			}},
 		{"clock_offset_seconds", "How far a clock is ahead of this machine's: Redis', and of the services' the one that is farthest from it. Left out until it was read.", []string{"against"}, func(s State, set set) {
 			if s.RedisClock != nil {
 				set(s.RedisClock.Seconds(), "redis")
@@ -207,45 +224,57 @@ func gauges() []gauge {
 				set(float64(s.Requests.Waiting))
 			}
 		}},
-		{"requests_waiting_age_seconds", "How long the oldest of them has waited; 0: none does.", nil, func(s State, set set) {
-			if s.Requests != nil {
-				set(s.Requests.Age.Seconds())
-			}
-		}},
+		{"requests_waiting_age_seconds", "How long the oldest of them has waited; 0: none does.", nil,
+			func(s State, set set) {
+				if s.Requests != nil {
+					set(s.Requests.Age.Seconds())
+				}
+			}},
 		ofConfig("config_last_reload_successful",
 			"1 if the configuration can be used as it is now, as far as that was tried; else 0, and the one before counts.",
 			func(c Config) float64 { return one(c.Loaded) }),
 		ofConfig("removed_account_changes", "Changes in force of accounts that aren't in the configuration any more, which nothing ends.", func(c Config) float64 { return float64(c.Undrained) }),
 		ofEach("account_owned", "1 if this replica owns the account, which means that it polls it and posts its events; else 0.", func(a Account) float64 { return one(a.Owned) }),
-		ofEach("account_poll_interval_seconds", "The configured pause between polls of the account.", func(a Account) float64 { return a.Interval.Seconds() }),
+		ofEach("account_poll_interval_seconds", "The configured pause between polls of the account.",
+			func(a Account) float64 { return a.Interval.Seconds() }),
 		ofPolled("account_foreign_records", "Records of other clients that the service's answers for the account held "+
 			"since this replica started. They are left out; more of them is the service's fault.",
 			func(a Account) float64 { return float64(a.Foreign) }),
-		ofPolled("account_reachable", "1 if the last poll of the account was good; else 0.", func(a Account) float64 { return one(a.Reachable) }),
-		ofOwned("account_last_good_poll_timestamp_seconds", "When the last complete poll of the account ended, Unix time by the service's clock.", func(a Account) (float64, bool) {
-			return float64(a.LastGood.UnixMilli()) / 1000, !a.LastGood.IsZero()
-		}),
-		ofPolled("account_attacks", "Attack records of the account that are known, of its lookback.", func(a Account) float64 { return float64(a.Attacks) }),
+		ofPolled("account_reachable", "1 if the last poll of the account was good; else 0.",
+			func(a Account) float64 { return one(a.Reachable) }),
+		ofOwned("account_last_good_poll_timestamp_seconds",
+			"When the last complete poll of the account ended, Unix time by the service's clock.",
+			func(a Account) (float64, bool) {
+				return float64(a.LastGood.UnixMilli()) / 1000, !a.LastGood.IsZero()
+			}),
+		ofPolled("account_attacks", "Attack records of the account that are known, of its lookback.",
+			func(a Account) float64 { return float64(a.Attacks) }),
 		ofPolled("account_capped", "1 if the account has more attacks than are watched: only the newest and all incidents are; else 0.", func(a Account) float64 { return one(a.Capped) }),
 		ofOwned("account_permission_lost", "1 if the service refuses changes of the account because of wafbot's token; else 0.", func(a Account) (float64, bool) {
 			return one(a.PermissionLost != nil && *a.PermissionLost), a.PermissionLost != nil
 		}),
-		ofOwned("events_waiting", "Events of the account that wait to be notified.", func(a Account) (float64, bool) { return float64(a.Events.Waiting), true }),
-		ofOwned("events_waiting_age_seconds", "How long the oldest of them has waited on this replica; 0: none does.", func(a Account) (float64, bool) { return a.Events.Age.Seconds(), true }),
-		ofOwned("cards_stale", "Cards of the account that wait to be redrawn.", func(a Account) (float64, bool) { return float64(a.StaleCards.Waiting), true }),
-		ofOwned("cards_stale_age_seconds", "How long the oldest of them has waited; 0: none does.", func(a Account) (float64, bool) { return a.StaleCards.Age.Seconds(), true }),
-		ofOwned("approvals_waiting", "Approval requests of the account that wait for an answer.", func(a Account) (float64, bool) {
-			if a.Approvals == nil {
-				return 0, false
-			}
-			return float64(a.Approvals.Waiting), true
-		}),
-		ofOwned("approvals_waiting_age_seconds", "How long the oldest of them has waited; 0: none does.", func(a Account) (float64, bool) {
-			if a.Approvals == nil {
-				return 0, false
-			}
-			return a.Approvals.Age.Seconds(), true
-		}),
+		ofOwned("events_waiting", "Events of the account that wait to be notified.",
+			func(a Account) (float64, bool) { return float64(a.Events.Waiting), true }),
+		ofOwned("events_waiting_age_seconds", "How long the oldest of them has waited on this replica; 0: none does.",
+			func(a Account) (float64, bool) { return a.Events.Age.Seconds(), true }),
+		ofOwned("cards_stale", "Cards of the account that wait to be redrawn.",
+			func(a Account) (float64, bool) { return float64(a.StaleCards.Waiting), true }),
+		ofOwned("cards_stale_age_seconds", "How long the oldest of them has waited; 0: none does.",
+			func(a Account) (float64, bool) { return a.StaleCards.Age.Seconds(), true }),
+		ofOwned("approvals_waiting", "Approval requests of the account that wait for an answer.",
+			func(a Account) (float64, bool) {
+				if a.Approvals == nil {
+					return 0, false
+				}
+				return float64(a.Approvals.Waiting), true
+			}),
+		ofOwned("approvals_waiting_age_seconds", "How long the oldest of them has waited; 0: none does.",
+			func(a Account) (float64, bool) {
+				if a.Approvals == nil {
+					return 0, false
+				}
+				return a.Approvals.Age.Seconds(), true
+			}),
 	}
 }
 

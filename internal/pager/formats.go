@@ -65,7 +65,8 @@ func alertOf(e Event) alert {
 		Labels: map[string]string{
 			"alertname": "WafbotUnacknowledged", "account": e.Account, "attack": e.Attack, "severity": e.Severity, "page": e.ID,
 		},
-		Annotations: map[string]string{"summary": e.Summary}, StartsAt: e.Since.UTC(), EndsAt: e.Until.UTC(), GeneratorURL: e.Console,
+		Annotations: map[string]string{"summary": e.Summary}, StartsAt: e.Since.UTC(), EndsAt: e.Until.UTC(),
+		GeneratorURL: e.Console,
 	}
 	maps.Copy(a.Annotations, e.Details)
 	for _, l := range e.Links {

@@ -16,8 +16,8 @@ type TB interface {
 	Cleanup(f func())
 }
 
-// Filter returns what of a chunk goes on, and whether the connection stays open. Filters of one proxy never run at the same time.
-// A filter must not call SetFilters, SetReplyFilters or Restore.
+// Filter returns what of a chunk goes on, and whether the connection stays open. Filters of one proxy never run at the
+// same time. A filter must not call SetFilters, SetReplyFilters or Restore.
 type Filter func(chunk []byte) (pass []byte, open bool)
 
 // Pass passes everything on.
@@ -109,7 +109,8 @@ func (p *Proxy) SetDelay(delay func() time.Duration) {
 	p.delay = delay
 }
 
-// Stall holds everything back, as if the process were stopped, until resume is called. Calls after the first do nothing.
+// Stall holds everything back, as if the process were stopped, until resume is called. Calls after the first do
+// nothing.
 func (p *Proxy) Stall() (resume func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +142,8 @@ func (p *Proxy) Refuse() {
 	p.closeAll()
 }
 
-// Restore undoes Refuse and removes filters and delay. It closes the connections there are, because a filter may have taken bytes out of them.
+// Restore undoes Refuse and removes filters and delay. It closes the connections there are, because a filter may have
+// taken bytes out of them.
 func (p *Proxy) Restore() error {
 	p.filtering.Lock()
 	defer p.filtering.Unlock()

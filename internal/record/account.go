@@ -25,7 +25,8 @@ func (c AccountContext) Guarded() []Protected {
 	all := slices.Clip(c.Protected)
 	if slices.ContainsFunc(c.Damaged, func(name string) bool { return strings.HasSuffix(name, ":protected") }) {
 		for _, whole := range []string{"0.0.0.0/0", "::/0"} {
-			all = append(all, Protected{Range: netip.MustParsePrefix(whole), Name: "what admins protected is damaged", Deny: "approval"})
+			all = append(all, Protected{Range: netip.MustParsePrefix(whole), Name: "what admins protected is damaged",
+				Deny: "approval"})
 		}
 	}
 	return all
@@ -136,7 +137,8 @@ func (t PermissionLoss) Cannot() string {
 	if slices.Contains(t.Lacks, PermissionAll) || len(t.Lacks) == 0 {
 		return string(PermissionAll)
 	}
-	if lists, rules := t.LacksPermission(PermissionLists), t.LacksPermission(PermissionRules); lists && rules && t.LacksPermission(PermissionModes) {
+	if lists, rules := t.LacksPermission(PermissionLists), t.LacksPermission(PermissionRules); lists && rules &&
+		t.LacksPermission(PermissionModes) {
 		return string(PermissionAll)
 	} else if lists && rules {
 		return "change IP lists, patches and other rules"

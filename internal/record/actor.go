@@ -11,7 +11,8 @@ import (
 // Via says how a request came.
 type Via string
 
-// The ways a request comes. ViaPager is a pager on which somebody acknowledged, ViaClock is wafbot itself, ending what was made for a time.
+// The ways a request comes. ViaPager is a pager on which somebody acknowledged, ViaClock is wafbot itself, ending what
+// was made for a time.
 const (
 	ViaSlash   Via = "slash"
 	ViaMention Via = "mention" // also a message to the bot alone
@@ -30,8 +31,8 @@ type Actor struct {
 	Via  Via    `json:"via"`
 }
 
-// Is reports whether both are one person: ids are unique in a workspace, not beyond. A team is missing at a terminal, and in what was rebuilt of somebody who might
-// change something, which takes a user of wafbot's own workspace.
+// Is reports whether both are one person: ids are unique in a workspace, not beyond. A team is missing at a terminal,
+// and in what was rebuilt of somebody who might change something, which takes a user of wafbot's own workspace.
 func (a Actor) Is(other Actor) bool {
 	return a.ID == other.ID && (a.Team == other.Team || a.Team == "" || other.Team == "")
 }
@@ -58,7 +59,8 @@ func ParseRole(name string) (Role, bool) {
 	return Role(max(i, 0)), i > 0
 }
 
-// MarshalText is the role's name: what is kept and printed for programs must not change its meaning when a role is added.
+// MarshalText is the role's name: what is kept and printed for programs must not change its meaning when a role is
+// added.
 func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads a role's name.
@@ -83,7 +85,8 @@ type AuditEntry struct {
 	Account string    `json:"account"`
 	Actor   Actor     `json:"actor"`
 	Line    string    `json:"line"`
-	// done, half, failed, unknown, refused, nothing, dry_run, asked; of an approval request waiting, approved, overridden, rejected, closed, expired
+	// done, half, failed, unknown, refused, nothing, dry_run, asked; of an approval request waiting, approved, overridden,
+	// rejected, closed, expired
 	Outcome string `json:"outcome"`
 	Change  string `json:"change,omitempty"`
 	Request string `json:"request,omitempty"`

@@ -80,8 +80,8 @@ type EditTurn struct {
 	Keep int       // how many more edits must be left for those that can't wait
 }
 
-// CardMetadata is what the metadata of an attack's card, and of a reply under it that it got worse, says of the attack. Its state is rebuilt from
-// it after Redis was emptied.
+// CardMetadata is what the metadata of an attack's card, and of a reply under it that it got worse, says of the attack.
+// Its state is rebuilt from it after Redis was emptied.
 type CardMetadata struct {
 	AttackID string // as the service gave it
 	Incident bool
@@ -93,7 +93,8 @@ type CardMetadata struct {
 	Mention  string // "": none
 }
 
-// Worsened is the card's metadata after a reply under it that the attack got worse: the card may not have been redrawn since.
+// Worsened is the card's metadata after a reply under it that the attack got worse: the card may not have been redrawn
+// since.
 func (m CardMetadata) Worsened(reply CardMetadata) CardMetadata {
 	m.Incident, m.Decade = m.Incident || reply.Incident, max(m.Decade, reply.Decade)
 	before, _ := m.Status.PassRank()

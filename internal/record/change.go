@@ -184,13 +184,17 @@ func (c Change) Overdue(now time.Time) bool {
 
 // SwitchesMode reports whether the change set a filtration mode.
 func (c Change) SwitchesMode() bool {
-	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode })
+	return slices.ContainsFunc(c.Steps, func(s Step) bool {
+		return s.Kind == CreateRule &&
+			s.Rule.Type == apiclient.RuleMode
+	})
 }
 
 // Denies reports whether a change put an address on the denylist.
 func (c Change) Denies(ip netip.Addr) bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool {
-		return s.Kind == AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && s.Entry.Kind == apiclient.KindRange && s.Entry.Subnet.Contains(ip)
+		return s.Kind == AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && s.Entry.Kind == apiclient.KindRange &&
+			s.Entry.Subnet.Contains(ip)
 	})
 }
 

@@ -17,8 +17,8 @@ func ShortHash(parts ...string) string {
 	return crockford.EncodeToString(sum[:])[:8]
 }
 
-// AttackID is what a person types for an attack: "a" and 8 characters, for a storm "s" and 8. It depends on the account and the service's id alone,
-// so it is the same after Redis was lost.
+// AttackID is what a person types for an attack: "a" and 8 characters, for a storm "s" and 8. It depends on the account
+// and the service's id alone, so it is the same after Redis was lost.
 func AttackID(account, attackid string) string {
 	if IsStorm(attackid) {
 		return "s" + ShortHash(account, attackid)
@@ -29,7 +29,8 @@ func AttackID(account, attackid string) string {
 // IsAttackID reports whether text is an id that AttackID makes.
 func IsAttackID(text string) bool { return IsID('a', text) || IsID('s', text) }
 
-// ChangeID names a change by the delivery that asks for it, and by which of its changes it is, so that a redelivery finds what was begun.
+// ChangeID names a change by the delivery that asks for it, and by which of its changes it is, so that a redelivery
+// finds what was begun.
 func ChangeID(account, delivery, part string) string {
 	return "c" + ShortHash(account, delivery, part)
 }
@@ -40,7 +41,8 @@ func NoteID(account, delivery string) string { return "n" + ShortHash(account, d
 // MuteID names a mute by what it mutes, so that there is one of each.
 func MuteID(account, what string) string { return "m" + ShortHash(account, what) }
 
-// RequestID names a request for a second person by the delivery that asks for it, so that a redelivery finds what was written down.
+// RequestID names a request for a second person by the delivery that asks for it, so that a redelivery finds what was
+// written down.
 func RequestID(account, delivery string) string { return "r" + ShortHash(account, delivery) }
 
 // ProtectedID names what is protected by its range, so that there is one of each.

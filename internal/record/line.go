@@ -26,7 +26,8 @@ func (l Line) String() string {
 		b.WriteString(quote(w, true))
 	}
 	last := func(key string) int { return map[string]int{"reason": 1}[key] }
-	for _, k := range slices.SortedFunc(maps.Keys(l.Keys), func(x, y string) int { return cmp.Or(last(x)-last(y), cmp.Compare(x, y)) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(l.Keys),
+		func(x, y string) int { return cmp.Or(last(x)-last(y), cmp.Compare(x, y)) }) {
 		b.WriteString(" " + k + "=" + quote(l.Keys[k], false))
 	}
 	for _, f := range l.Flags {
@@ -39,7 +40,8 @@ func (l Line) String() string {
 func quote(w string, object bool) string {
 	_, _, isKey := CutKey(w)
 	_, isFlag := CutFlag(w)
-	special := w == "" || object && (isKey || isFlag) || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || Escapable(r) })
+	special := w == "" || object && (isKey || isFlag) ||
+		strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || Escapable(r) })
 	if !special {
 		return w
 	}

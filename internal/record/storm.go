@@ -8,8 +8,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Storm is what one card shows of attacks that came too fast for a card each. To everything else a storm is an attack (AttackState.Attack), summed
-// up from the grouped ones: it has a card, grows, gets worse, goes quiet, is acknowledged.
+// Storm is what one card shows of attacks that came too fast for a card each. To everything else a storm is an attack
+// (AttackState.Attack), summed up from the grouped ones: it has a card, grows, gets worse, goes quiet, is acknowledged.
 type Storm struct {
 	Over        int           `json:"over"` // it began when more attacks than that came
 	In          time.Duration `json:"in"`   // within that time
@@ -58,7 +58,8 @@ type StormSource struct {
 // SteadyPolls is after how many polls that found no more attacks a storm's figures are taken for all.
 const SteadyPolls = 2
 
-// Growing reports whether there may be more attacks than are counted: the polls so far found more each time, or none is complete yet.
+// Growing reports whether there may be more attacks than are counted: the polls so far found more each time, or none is
+// complete yet.
 func (s Storm) Growing() bool { return s.GoesOn() && s.Steady < SteadyPolls }
 
 // Passing is how many attacks get through now.
@@ -72,7 +73,8 @@ func (s Storm) Passing() (n int) {
 // Changed reports whether the storm's card is wrong, and doesn't only show older figures.
 func (s *Storm) Changed(now *Storm) bool {
 	shown := func(s *Storm) [11]any {
-		return [11]any{s.Grouped, s.OwnCards, s.Incidents, s.Ended.IsZero(), s.Growing(), s.Severity, s.Source, s.Place, s.UnblockedCount, len(s.Unblocked), len(s.Behind)}
+		return [11]any{s.Grouped, s.OwnCards, s.Incidents, s.Ended.IsZero(), s.Growing(), s.Severity, s.Source, s.Place,
+			s.UnblockedCount, len(s.Unblocked), len(s.Behind)}
 	}
 	return shown(s) != shown(now) || !maps.Equal(s.Through, now.Through)
 }

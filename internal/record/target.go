@@ -9,8 +9,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Target is what a change touches, at the service or of another change. While a change is in hand no other that overlaps with one of its targets is
-// planned to its end or sent.
+// Target is what a change touches, at the service or of another change. While a change is in hand no other that
+// overlaps with one of its targets is planned to its end or sent.
 type Target struct {
 	prefix netip.Prefix // of a source on any list, for any application; invalid: it is name
 	name   string       // a country, a proxy, a data center, a set of conditions, an application's mode, or a change
@@ -47,7 +47,8 @@ func entryTargets(e apiclient.IPRule) (all []Target) {
 	return all
 }
 
-// ruleTarget is the set of conditions of a rule, in any order; of a mode apart, for a patch of an application doesn't touch its mode.
+// ruleTarget is the set of conditions of a rule, in any order; of a mode apart, for a patch of an application doesn't
+// touch its mode.
 func ruleTarget(r apiclient.Rule) Target {
 	kind := "rule"
 	if r.Type == apiclient.RuleMode {
@@ -123,7 +124,10 @@ func SameHosts(a, b netip.Prefix) bool {
 	if a.Overlaps(b) || a.Addr().Is4() && b.Addr().Is4() {
 		return a.Overlaps(b)
 	}
-	return slices.ContainsFunc(IPv4Within(a), func(x netip.Prefix) bool { return slices.ContainsFunc(IPv4Within(b), x.Overlaps) })
+	return slices.ContainsFunc(IPv4Within(a), func(x netip.Prefix) bool {
+		return slices.ContainsFunc(IPv4Within(b),
+			x.Overlaps)
+	})
 }
 
 // Unmap makes an IPv4 range of one written as v4-mapped IPv6, which would slip through every guard otherwise.

@@ -38,13 +38,15 @@ func StartCluster(t testing.TB, secured *Secured) *Set {
 		s := start(t, secured, func(s *Server) {
 			_, bus, _ := net.SplitHostPort(freeAddress(t))
 			s.args = slices.Concat(s.args, secured.users(), durable(), []string{
-				"--save", "", "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", failedAfter, "--cluster-replica-validity-factor", "0",
+				"--save", "", "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", failedAfter,
+				"--cluster-replica-validity-factor", "0",
 			})
 		})
 		set.servers, addrs = append(set.servers, s), append(addrs, s.Addr)
 	}
 	set.asked = set.servers
-	create := slices.Concat(secured.cli(), []string{"--cluster", "create"}, addrs, []string{"--cluster-replicas", "1", "--cluster-yes"})
+	create := slices.Concat(secured.cli(), []string{"--cluster", "create"}, addrs,
+		[]string{"--cluster-replicas", "1", "--cluster-yes"})
 	if out, err := exec.Command("redis-cli", create...).CombinedOutput(); err != nil {
 		t.Fatalf("redis-cli %s: %v: %s", strings.Join(create, " "), err, out)
 	}
@@ -121,7 +123,8 @@ func (s *Set) mastersSays(asked *Server) (masters []*Server) {
 	} else {
 		out, _ := asked.ask("cluster nodes")
 		for line := range strings.Lines(out) { // ID HOST:PORT@BUS FLAGS …
-			if fields := strings.Fields(line); len(fields) > 8 && strings.Contains(fields[2], "master") && !strings.Contains(fields[2], "fail") {
+			if fields := strings.Fields(line); len(fields) > 8 && strings.Contains(fields[2], "master") &&
+				!strings.Contains(fields[2], "fail") {
 				addr, _, _ := strings.Cut(fields[1], "@")
 				addrs = append(addrs, addr)
 			}
@@ -161,7 +164,8 @@ func (s *Set) agree() bool {
 	})
 }
 
-// KillMaster kills the nth of the masters there are, counted round, and waits until another one was promoted in its place. It returns the killed one, to be restarted.
+// KillMaster kills the nth of the masters there are, counted round, and waits until another one was promoted in its
+// place. It returns the killed one, to be restarted.
 func (s *Set) KillMaster(n int) (*Server, error) {
 	masters := s.Masters()
 	if len(masters) == 0 {
@@ -194,8 +198,8 @@ func (s *Set) Whole() error {
 // atOnce is how many keys of a slot are moved together: few, so that clients meet slots that have moved in part.
 const atOnce = "2"
 
-// MoveSlot moves a slot that holds something from the nth of a cluster's masters, counted round, to the next one, as redis-cli --cluster reshard does, while
-// clients use it.
+// MoveSlot moves a slot that holds something from the nth of a cluster's masters, counted round, to the next one, as
+// redis-cli --cluster reshard does, while clients use it.
 func (s *Set) MoveSlot(n int) error {
 	masters := s.Masters()
 	if len(masters) < 2 {
@@ -233,7 +237,8 @@ func (s *Server) migrate(slot string, to *Server) error {
 		if err != nil || found == "" {
 			return err
 		}
-		if _, err := s.cli(slices.Concat([]string{"MIGRATE", host, port, "", "0", "5000"}, s.secured.auth(), []string{"KEYS"}, strings.Split(found, "\n"))...); err != nil {
+		if _, err := s.cli(slices.Concat([]string{"MIGRATE", host, port, "", "0", "5000"}, s.secured.auth(), []string{"KEYS"},
+			strings.Split(found, "\n"))...); err != nil {
 			return err
 		}
 	}
@@ -242,7 +247,8 @@ func (s *Server) migrate(slot string, to *Server) error {
 // cli sends a command by redis-cli.
 func (s *Server) cli(words ...string) (string, error) {
 	host, port, _ := net.SplitHostPort(s.Addr)
-	out, err := exec.Command("redis-cli", slices.Concat(s.secured.cli(), []string{"-e", "-h", host, "-p", port}, words)...).CombinedOutput()
+	out, err := exec.Command("redis-cli", slices.Concat(s.secured.cli(), []string{"-e", "-h", host, "-p", port},
+		words)...).CombinedOutput()
 	said := strings.TrimSpace(string(out))
 	if err != nil {
 		return "", fmt.Errorf("redis-cli %s: %w: %s", words[0], err, said)

@@ -1,4 +1,5 @@
-// Package redistest starts real Redis servers for tests: a single one, a cluster, or a master with replicas and sentinels. They can be killed and restarted.
+// Package redistest starts real Redis servers for tests: a single one, a cluster, or a master with replicas and
+// sentinels. They can be killed and restarted.
 package redistest
 
 import (
@@ -48,8 +49,9 @@ func StartSecured(t testing.TB, secured *Secured, flags ...string) *Server {
 	})
 }
 
-// durable has a server write each change to a file before it acknowledges it, so that a kill loses nothing. It doesn't wait for the disk, which only a
-// machine that loses its power would need: on a busy disk that takes longer than wafbot waits for Redis.
+// durable has a server write each change to a file before it acknowledges it, so that a kill loses nothing. It doesn't
+// wait for the disk, which only a machine that loses its power would need: on a busy disk that takes longer than wafbot
+// waits for Redis.
 func durable() []string { return []string{"--appendonly", "yes", "--appendfsync", "no"} }
 
 // StartDurable starts a server that loses nothing when it is killed.
@@ -215,7 +217,8 @@ func until(what string, ok func() bool) error {
 // answeredTime is the time in answers of scripts, in microseconds.
 var answeredTime = regexp.MustCompile(`(\$16\r\n)(\d{16})(\r\n)`)
 
-// WrongTime is an answer as a server gives it whose clock is ahead. A proxy's filter uses it, so the server keeps its own time.
+// WrongTime is an answer as a server gives it whose clock is ahead. A proxy's filter uses it, so the server keeps its
+// own time.
 func WrongTime(answer []byte, by time.Duration) []byte {
 	return answeredTime.ReplaceAllFunc(answer, func(found []byte) []byte {
 		part := answeredTime.FindSubmatch(found)

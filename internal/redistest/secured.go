@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Secured is what connections to servers need that speak TLS alone, ask clients for a certificate, and know their users. Each value is a password of
-// its own, so that a test sees which of them shows up somewhere.
+// Secured is what connections to servers need that speak TLS alone, ask clients for a certificate, and know their
+// users. Each value is a password of its own, so that a test sees which of them shows up somewhere.
 type Secured struct {
 	CAFile            string // of an authority of the test's own
 	CertFile, KeyFile string // for 127.0.0.1: of servers, and good for clients
@@ -38,14 +38,18 @@ func NewSecured(t testing.TB) *Secured {
 	t.Helper()
 	dir := t.TempDir()
 	s := &Secured{
-		CAFile: filepath.Join(dir, "ca.pem"), CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem"),
-		Username: "wafbot", Password: "hunter-redis", SentinelUsername: "watcher", SentinelPassword: "hunter-sentinel", admin: "hunter-admin",
+		CAFile: filepath.Join(dir, "ca.pem"), CertFile: filepath.Join(dir, "cert.pem"),
+		KeyFile:  filepath.Join(dir, "key.pem"),
+		Username: "wafbot", Password: "hunter-redis", SentinelUsername: "watcher", SentinelPassword: "hunter-sentinel",
+		admin: "hunter-admin",
 	}
 	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
 	}
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"redis.test"},
+		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:    []string{"redis.test"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	signer := issuer{authority, newKey(t)}
@@ -102,7 +106,8 @@ func (s *Secured) flags(port string) []string {
 		return []string{"--port", port}
 	}
 	return []string{
-		"--port", "0", "--tls-port", port, "--tls-ca-cert-file", s.CAFile, "--tls-cert-file", s.CertFile, "--tls-key-file", s.KeyFile,
+		"--port", "0", "--tls-port", port, "--tls-ca-cert-file", s.CAFile, "--tls-cert-file", s.CertFile,
+		"--tls-key-file", s.KeyFile,
 		"--tls-replication", "yes", "--tls-cluster", "yes", "--requirepass", s.admin,
 	}
 }
@@ -112,7 +117,8 @@ func (s *Secured) users() []string {
 	if s == nil {
 		return nil
 	}
-	return append([]string{"--masterauth", s.admin, "--user", s.Username, "on", ">" + s.Password}, strings.Fields(userRights)...)
+	return append([]string{"--masterauth", s.admin, "--user", s.Username, "on", ">" + s.Password},
+		strings.Fields(userRights)...)
 }
 
 // sentinelConfig is how a sentinel logs in at servers and other sentinels, and who may log in at it.
@@ -129,7 +135,8 @@ func (s *Secured) cli() []string {
 	if s == nil {
 		return nil
 	}
-	return []string{"--tls", "--cacert", s.CAFile, "--cert", s.CertFile, "--key", s.KeyFile, "-a", s.admin, "--no-auth-warning"}
+	return []string{"--tls", "--cacert", s.CAFile, "--cert", s.CertFile, "--key", s.KeyFile, "-a", s.admin,
+		"--no-auth-warning"}
 }
 
 // auth is how a server logs in at another one to which it moves keys.

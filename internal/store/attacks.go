@@ -155,13 +155,15 @@ func literal(text string) string {
 }
 
 // AttackState is the state of an attack; ok reports whether it is stored.
-func (s *Attacks) AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
+func (s *Attacks) AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool,
+	err error) {
 	shown, err = stored[record.AttackState](ctx, s.client, keyAttacks, account, attack)
 	return shown, shown.Attack.ID != "", err
 }
 
 // StatesOf are the states of those of the attacks that are stored, by their ids.
-func (s *Attacks) StatesOf(ctx context.Context, account string, attacks []string) (map[string]record.AttackState, error) {
+func (s *Attacks) StatesOf(ctx context.Context, account string,
+	attacks []string) (map[string]record.AttackState, error) {
 	states, key := map[string]record.AttackState{}, s.key(keyAttacks, account)
 	for some := range slices.Chunk(attacks, atOnce) {
 		stored, err := s.rdb.HMGet(ctx, key, some...).Result()
@@ -191,7 +193,8 @@ func (s *Attacks) Storms(ctx context.Context, account string) ([]record.StormSee
 	err := s.scan(ctx, account, "s*", func(id string, one record.AttackState) {
 		if one.Storm != nil {
 			found = append(found, record.StormSeen{
-				KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, Storm: *one.Storm, SeenAt: one.ObservedAt, Quiet: one.Quiet,
+				KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, Storm: *one.Storm, SeenAt: one.ObservedAt,
+				Quiet: one.Quiet,
 			})
 		}
 	})
@@ -206,7 +209,8 @@ func (s *Attacks) Grouped(ctx context.Context, account, storm string) ([]record.
 	found := []record.StormSeen{}
 	err := s.scan(ctx, account, "a*", func(id string, one record.AttackState) {
 		if one.StormID != "" && record.AttackID(account, one.StormID) == storm {
-			found = append(found, record.StormSeen{KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, SeenAt: one.ObservedAt, Own: one.OwnCard})
+			found = append(found, record.StormSeen{KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack},
+				SeenAt: one.ObservedAt, Own: one.OwnCard})
 		}
 	})
 	slices.SortFunc(found, func(a, b record.StormSeen) int {
@@ -216,7 +220,8 @@ func (s *Attacks) Grouped(ctx context.Context, account, storm string) ([]record.
 }
 
 // scan goes through an account's stored attacks whose id, as record.AttackID makes it, matches a Redis pattern.
-func (s *Attacks) scan(ctx context.Context, account, pattern string, take func(id string, one record.AttackState)) error {
+func (s *Attacks) scan(ctx context.Context, account, pattern string,
+	take func(id string, one record.AttackState)) error {
 	seen := map[string]bool{} // Redis may give one twice
 	scan := s.rdb.HScan(ctx, s.key(keyAttacks, account), 0, pattern, 1000).Iterator()
 	for scan.Next(ctx) {

@@ -39,12 +39,13 @@ func (s *Cards) AttackAt(ctx context.Context, account, channel, ts string) (atta
 
 // Details is what is stored about an attack, in one round trip: people wait for the card. Its state is not read where
 // that is known; nil: it isn't.
-func (s *Cards) Details(ctx context.Context, account, attack string, known *record.AttackState) (record.AttackDetails, error) {
+func (s *Cards) Details(ctx context.Context, account, attack string,
+	known *record.AttackState) (record.AttackDetails, error) {
 	return s.details(ctx, s.questions(account), attack, known)
 }
 
-// BeginCard is Details of an event's attack and Outbox.BeginNotify in one round trip, or in two where replicas of Redis must have what
-// counts.
+// BeginCard is Details of an event's attack and Outbox.BeginNotify in one round trip, or in two where replicas of Redis
+// must have what counts.
 func (s *Cards) BeginCard(ctx context.Context, e record.Event, now time.Time) (d record.AttackDetails, t record.Attempt,
 	err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.callTimeout())
@@ -70,7 +71,8 @@ func (s *Cards) BeginCard(ctx context.Context, e record.Event, now time.Time) (d
 	return d, t, err
 }
 
-func (s *Cards) details(ctx context.Context, q *questions, attack string, known *record.AttackState) (d record.AttackDetails,
+func (s *Cards) details(ctx context.Context, q *questions, attack string,
+	known *record.AttackState) (d record.AttackDetails,
 	err error) {
 	if known != nil {
 		d.State = *known

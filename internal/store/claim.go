@@ -86,7 +86,8 @@ func (d *Draft) Claim(ctx context.Context, all ...record.Change) (held context.C
 // Resume claims a change that was begun before, with those that were claimed with it. It fails with ErrClaimed
 // while somebody else carries it out, and with ErrEmptied, unless unread is set, as long as what Redis lost
 // wasn't rebuilt.
-func (s *Ledger) Resume(ctx context.Context, ch record.Change, unread bool) (held context.Context, c *Claim, err error) {
+func (s *Ledger) Resume(ctx context.Context, ch record.Change, unread bool) (held context.Context, c *Claim,
+	err error) {
 	l := newLease(s.key(keyClaim, ch.Account, ch.ClaimedAs()), claimFor)
 	until := time.Now().Add(claimFor)
 	take := l.take(s.key(keyEpoch, ch.Account), unread)
@@ -104,13 +105,14 @@ func (s *Ledger) Resume(ctx context.Context, ch record.Change, unread bool) (hel
 }
 
 // claimed is a claim that was just taken.
-func (s *client) claimed(ctx context.Context, account string, l *lease, until time.Time, open map[string]bool) (context.Context, *Claim, error) {
+func (s *client) claimed(ctx context.Context, account string, l *lease, until time.Time,
+	open map[string]bool) (context.Context, *Claim, error) {
 	held := l.begin(ctx, until)
 	return held, &Claim{s, account, l, s.renewing(held, l), open}, nil
 }
 
-// Save writes as Draft.Save does, while the claim is held; it fails with ErrLost when it is not. With the last outcome of
-// its changes the claim ends. A full Redis takes them all the same: what was claimed may have been sent.
+// Save writes as Draft.Save does, while the claim is held; it fails with ErrLost when it is not. With the last outcome
+// of its changes the claim ends. A full Redis takes them all the same: what was claimed may have been sent.
 func (c *Claim) Save(ctx context.Context, s record.Saves) (n int64, err error) {
 	b := c.batch(c.account)
 	b.needed = true

@@ -28,7 +28,8 @@ func (s *Replicas) ForgetAccounts(ctx context.Context, accounts []string) error 
 
 // NotEnded are the known accounts other than those given that have no owner, each with its open changes; nil where
 // these aren't known. ended are those that have none.
-func (s *Replicas) NotEnded(ctx context.Context, but []string) (left map[string][]record.Change, ended []string, err error) {
+func (s *Replicas) NotEnded(ctx context.Context, but []string) (left map[string][]record.Change, ended []string,
+	err error) {
 	known, err := s.rdb.SMembers(ctx, s.key(keyAccounts)).Result()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the known accounts: %w", err)

@@ -25,7 +25,8 @@ func (s *Attacks) Evidence(ctx context.Context, account, attack string) (e recor
 }
 
 // LastObservation is an attack as the poller last decided about it; ok reports whether that is known.
-func (s *Attacks) LastObservation(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error) {
+func (s *Attacks) LastObservation(ctx context.Context, account, attack string) (seen record.Observation, ok bool,
+	err error) {
 	shown, _, err := s.AttackState(ctx, account, attack)
 	seen = observation(shown)
 	return seen, seen.Attack.ID != "", err
@@ -48,7 +49,8 @@ func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) 
 	}
 	var now record.Outage
 	q := s.questions(account)
-	gaps := q.redis.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key(keyGaps, account), ByScore: true, Start: from, Stop: "+inf"})
+	gaps := q.redis.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key(keyGaps, account), ByScore: true, Start: from,
+		Stop: "+inf"})
 	ask(q, &now, keyOutage)
 	if err := q.send(ctx); err != nil {
 		return nil, err

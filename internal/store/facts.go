@@ -59,7 +59,8 @@ func (s *client) info(ctx context.Context) map[string]string {
 // withVersion adds to an error that Redis is too old which version it says it is.
 func (s *client) withVersion(ctx context.Context, err error) error {
 	if TooOld(err) {
-		err = fmt.Errorf("this one is %s: %w", cmp.Or(s.info(ctx)["redis_version"], "of a version that it doesn't say"), ErrTooOld)
+		err = fmt.Errorf("this one is %s: %w", cmp.Or(s.info(ctx)["redis_version"],
+			"of a version that it doesn't say"), ErrTooOld)
 	}
 	return err
 }

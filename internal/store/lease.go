@@ -155,8 +155,8 @@ type owned struct {
 	savedAt time.Time // when this process last saved mutes, or tried to
 }
 
-// take takes the answer of renewOwned to what was asked then: it passes on what there is to do, and keeps the mutes, so that
-// polls need not ask for them.
+// take takes the answer of renewOwned to what was asked then: it passes on what there is to do, and keeps the mutes, so
+// that polls need not ask for them.
 func (t *owned) take(answer []any, asked time.Time) {
 	number := func(i int) int64 { n, _ := answer[i].(int64); return n }
 	mutes, _ := answer[4].(string)
@@ -200,7 +200,8 @@ func (s *client) ownedMutes(account string) *string {
 	return t.mutes
 }
 
-// expireMutes has an account's mutes be read until a renewal that begins from now on: this process saved others, or tried to.
+// expireMutes has an account's mutes be read until a renewal that begins from now on: this process saved others, or
+// tried to.
 func (s *client) expireMutes(account string) {
 	if o, ok := s.held.Load(account); ok {
 		t := o.(*owned)

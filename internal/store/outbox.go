@@ -95,14 +95,16 @@ func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts strin
 		at.Delivery = n.ID
 	}
 	keys := []string{
-		s.key(keyOutbox, n.Account), s.key(keyAttempt, n.Account, n.ID), s.key(keyCards, n.Account), s.key(keyCardAt, n.Account, channel, ts), s.key(keyRedraw, n.Account),
+		s.key(keyOutbox, n.Account), s.key(keyAttempt, n.Account, n.ID), s.key(keyCards, n.Account),
+		s.key(keyCardAt, n.Account, channel, ts), s.key(keyRedraw, n.Account),
 		s.key(keyAttempt, n.Account, record.CardDelivery(n.Account, n.Subject)), s.key(keyAttacks, n.Account),
 	}
 	left := s.newMark(ctx, record.UrgentState)
 	if again, stands := record.Reposted(n.ID); again && !stands {
 		left = ""
 	}
-	recorded, err := s.write(ctx, notified, keys, n.ID, place, notifiedFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.Said().Former, left).Text()
+	recorded, err := s.write(ctx, notified, keys, n.ID, place, notifiedFor.Milliseconds(), attack,
+		cardAtFor.Milliseconds(), at.String(), n.Said().Former, left).Text()
 	if err != nil {
 		return false, fmt.Errorf("record notification: %w", err)
 	}

@@ -38,7 +38,8 @@ type shard struct {
 // newShards are all shards of an installation.
 func newShards(s *client) (all []*shard) {
 	for n := range shards {
-		all = append(all, &shard{store: s, number: firstShard + n, wake: make(chan struct{}, 1), known: map[string]time.Time{}})
+		all = append(all, &shard{store: s, number: firstShard + n, wake: make(chan struct{}, 1),
+			known: map[string]time.Time{}})
 	}
 	return all
 }

@@ -49,7 +49,8 @@ func (s *Replicas) Share(ctx, more context.Context, accounts []string, own Own) 
 	more, stop := context.WithCancel(more)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	sh := &sharing{store: s.client, accounts: s.ordered(accounts), own: own, held: map[string]*owned{}, tried: map[string]*lease{}, wake: make(chan struct{}, 1)}
+	sh := &sharing{store: s.client, accounts: s.ordered(accounts), own: own, held: map[string]*owned{},
+		tried: map[string]*lease{}, wake: make(chan struct{}, 1)}
 	renew := time.NewTicker(renewEvery)
 	defer renew.Stop()
 	for {
@@ -218,7 +219,9 @@ func (sh *sharing) renew(ctx context.Context) {
 	renewals := make([]call, len(accounts))
 	for i, account := range accounts {
 		renewals[i] = call{[]string{
-			sh.store.key(keyLease, account), sh.store.key(keyOutbox, account), sh.store.key(keyRedraw, account), sh.store.key(keyDue, account), sh.store.key(keyApprovalsDue, account), sh.store.key(keyAudited, account), sh.store.key(keyMutes, account),
+			sh.store.key(keyLease, account), sh.store.key(keyOutbox, account), sh.store.key(keyRedraw, account),
+			sh.store.key(keyDue, account), sh.store.key(keyApprovalsDue, account), sh.store.key(keyAudited, account),
+			sh.store.key(keyMutes, account),
 		}, []any{sh.held[account].lease.token, ownFor.Milliseconds()}}
 	}
 	begun := time.Now()

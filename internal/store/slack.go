@@ -13,7 +13,8 @@ import (
 
 // PostSlot takes the right to post one message to a channel, if so many more are left for others; wait is how long
 // until there is one, 0 if it was given.
-func (s *Slack) PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error) {
+func (s *Slack) PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration,
+	err error) {
 	burst = max(1, burst)
 	ms, err := takeSlot.Run(ctx, s.rdb, []string{s.key(keyPace, channel)}, perSecond, burst, kept(keep, burst)).Int64()
 	return time.Duration(ms) * time.Millisecond, wrap(err, "take a post of %s", channel)
@@ -33,7 +34,8 @@ func (s *Slack) EditSlot(ctx context.Context, perMinute int, turn record.EditTur
 	// the rest in a minute, so that in no minute there are more.
 	atOnce := max(1, perMinute/5)
 	keys := []string{s.key(keyEdits), s.key(keyEditsDue), s.key(keyEditsNext)}
-	ms, err := takeEdit.Run(ctx, s.rdb, keys, max(float64(perMinute-atOnce), 0.5)/60, atOnce, kept(turn.Keep, atOnce), turn.Of, turn.Due.UnixMilli(),
+	ms, err := takeEdit.Run(ctx, s.rdb, keys, max(float64(perMinute-atOnce), 0.5)/60, atOnce, kept(turn.Keep, atOnce),
+		turn.Of, turn.Due.UnixMilli(),
 		editAgain.Milliseconds(), editGrace.Milliseconds()).Int64()
 	return time.Duration(ms) * time.Millisecond, wrap(err, "take an edit")
 }
@@ -70,11 +72,13 @@ func (s *Slack) PeopleChanged(ctx context.Context, of string) error {
 	return wrap(s.rdb.Set(ctx, s.key(keyPeople, of), rand.Text(), peopleFor).Err(), "mark %s as changed", of)
 }
 
-// callTimeout bounds one call of Redis with all its steps: two seconds, so that a click is answered within Slack's three.
+// callTimeout bounds one call of Redis with all its steps: two seconds, so that a click is answered within Slack's
+// three.
 func (s *client) callTimeout() time.Duration { return 2 * s.timeout }
 
-// once is a hook that bounds every call and has no command sent twice: a cluster's client repeats commands whatever its MaxRetries.
-// So an error of dialling means that nothing was sent, and what counts (audit entries) or takes (work) happens once.
+// once is a hook that bounds every call and has no command sent twice: a cluster's client repeats commands whatever its
+// MaxRetries. So an error of dialling means that nothing was sent, and what counts (audit entries) or takes (work)
+// happens once.
 type once struct {
 	timeout time.Duration         // of a call
 	lost    func(context.Context) // a server didn't answer

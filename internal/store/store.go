@@ -113,7 +113,8 @@ func Open(cfg Config) (*Store, error) {
 	}
 	return open(cfg, &redis.UniversalOptions{
 		Addrs: a.Hosts, IsClusterMode: a.Cluster, MasterName: a.Master, DB: a.DB, TLSConfig: a.TLS,
-		Username: a.Login.Username, Password: a.Login.Password.Reveal(), SentinelUsername: a.Sentinel.Username, SentinelPassword: a.Sentinel.Password.Reveal(),
+		Username: a.Login.Username, Password: a.Login.Password.Reveal(), SentinelUsername: a.Sentinel.Username,
+		SentinelPassword: a.Sentinel.Password.Reveal(),
 	}), nil
 }
 
@@ -133,7 +134,8 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, damaged: cfg.Damaged, off: cfg.Off,
+		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away,
+		damaged: cfg.Damaged, off: cfg.Off,
 		clocks:  cmp.Or(cfg.Clocks, clock.New()),
 		timeout: timeout, replica: newReplica(), peers: peers{changed: make(chan struct{})}, hold: make(chan struct{}, 1),
 	}

@@ -38,7 +38,8 @@ func (s *Inbox) keys(in *shard, lane record.Lane, names []string) []string {
 // Work of one lane is handed over in the order in which it was accepted; this replica takes it in hand at once, if it
 // works. If the lane is full, nothing is stored but the names, and waiting is how many wait in it; else it is 0. After
 // an error the outcome is unknown: the work may be stored.
-func (s *Inbox) Accept(ctx context.Context, work []byte, lane record.Lane, names ...string) (fresh bool, waiting int, err error) {
+func (s *Inbox) Accept(ctx context.Context, work []byte, lane record.Lane, names ...string) (fresh bool, waiting int,
+	err error) {
 	in := s.shardOf(lane.User)
 	keys := s.keys(in, lane, names)
 	n, err := in.taking(func(taker string) *redis.Cmd {

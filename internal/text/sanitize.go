@@ -15,9 +15,10 @@ import (
 // maxMarks is how many code points one visible character may have before it counts as a flood of combining marks.
 const maxMarks = 12
 
-// Sanitize makes text that a stranger wrote safe to stand in a line: control characters, line ends, characters that turn the direction
-// of writing or have no width, and broken UTF-8 are written out as \x00 or \u{202e}, floods of combining marks are cut, and the whole
-// is cut to at most limit characters, never inside a visible one. Wherever something is left out stands "…": nothing seems to end where it doesn't.
+// Sanitize makes text that a stranger wrote safe to stand in a line: control characters, line ends, characters that
+// turn the direction of writing or have no width, and broken UTF-8 are written out as \x00 or \u{202e}, floods of
+// combining marks are cut, and the whole is cut to at most limit characters, never inside a visible one. Wherever
+// something is left out stands "…": nothing seems to end where it doesn't.
 func Sanitize(s string, limit int) string {
 	shown, _ := Fit(s, limit)
 	return shown
@@ -74,7 +75,8 @@ func allPlain(s string) bool {
 	return true
 }
 
-// Length is how many characters a text has, in units of UTF-16: a limit of Slack's may be in code points or in these, which are never fewer.
+// Length is how many characters a text has, in units of UTF-16: a limit of Slack's may be in code points or in these,
+// which are never fewer.
 func Length(s string) (n int) {
 	for _, r := range s {
 		if n++; r > 0xffff {
@@ -84,7 +86,8 @@ func Length(s string) (n int) {
 	return n
 }
 
-// First is the beginning of a text, of at most so many characters; marks stay with what they stand on, unless there is nothing else.
+// First is the beginning of a text, of at most so many characters; marks stay with what they stand on, unless there is
+// nothing else.
 func First(s string, most int) string {
 	whole := 0 // where the last character began that isn't a mark
 	for i, r := range s {
@@ -98,7 +101,8 @@ func First(s string, most int) string {
 	return s
 }
 
-// Cut is the beginning of a text, of at most limit characters and never with half a visible one. It ends with "…" where more followed.
+// Cut is the beginning of a text, of at most limit characters and never with half a visible one. It ends with "…" where
+// more followed.
 func Cut(s string, limit int) string {
 	if len(s) <= limit || Length(s) <= limit {
 		return s
@@ -118,8 +122,8 @@ func Cut(s string, limit int) string {
 // Field is Sanitize for a field of a record: at most MaxField characters.
 func Field(s string) string { return Sanitize(s, MaxField) }
 
-// SanitizeJSON is JSON that is the same, in which what can't be seen, what turns the direction of writing, and floods of combining marks are written
-// as \u202e.
+// SanitizeJSON is JSON that is the same, in which what can't be seen, what turns the direction of writing, and floods
+// of combining marks are written as \u202e.
 func SanitizeJSON(text []byte) []byte {
 	var b bytes.Buffer
 	marks := 0
@@ -171,7 +175,8 @@ func visibleCluster(cluster string) string {
 
 // unseen are the characters that change how others look, or stand there and aren't seen.
 var unseen = []*unicode.RangeTable{
-	unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
+	unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs, unicode.Other_Default_Ignorable_Code_Point,
+	unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
 }
 
 // hidden are characters that are not seen. A zero-width joiner inside an emoji is one too: better odd than trusted.

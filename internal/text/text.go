@@ -288,7 +288,8 @@ func Number[T int | int64](n T) string {
 // Count is a number with its noun.
 func Count[T int | int64](n T, noun string) string { return Number(n) + " " + Plural(int64(n), noun) }
 
-// Duration is a duration in its two largest units, short enough for a button; less than two days are hours, as people say them.
+// Duration is a duration in its two largest units, short enough for a button; less than two days are hours, as people
+// say them.
 func Duration(d time.Duration) string {
 	const day = 24 * time.Hour
 	var parts []string

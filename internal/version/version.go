@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Set by the linker where there is no repository to read them from, or where the release's name differs from its tag. Each overrides what Go recorded.
+// Set by the linker where there is no repository to read them from, or where the release's name differs from its tag.
+// Each overrides what Go recorded.
 //
 //	go build -ldflags "-X github.com/wafbot/wafbot/internal/version.version=0.1.0 -X …/version.commit=4f2a… -X …/version.date=2026-11-25T18:00:00Z"
 var version, commit, date string
@@ -41,10 +42,12 @@ func of(recorded *debug.BuildInfo) Info {
 			found.Commit += "-dirty"
 		}
 	}
-	return Info{Version: cmp.Or(version, found.Version), Commit: cmp.Or(commit, found.Commit), Date: cmp.Or(date, found.Date), Go: found.Go}
+	return Info{Version: cmp.Or(version, found.Version), Commit: cmp.Or(commit, found.Commit),
+		Date: cmp.Or(date, found.Date), Go: found.Go}
 }
 
 // String is the build in one line.
 func (i Info) String() string {
-	return fmt.Sprintf("wafbot %s (commit %s, %s, %s)", i.Version, cmp.Or(i.Commit, "unknown"), cmp.Or(i.Date, "date unknown"), i.Go)
+	return fmt.Sprintf("wafbot %s (commit %s, %s, %s)", i.Version, cmp.Or(i.Commit, "unknown"),
+		cmp.Or(i.Date, "date unknown"), i.Go)
 }

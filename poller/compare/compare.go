@@ -41,7 +41,8 @@ func (o Observation) Pauses(last record.AttackState) bool {
 // PausesAt is from when on an attack pauses if no more hits are seen; zero: it doesn't, as one that only its storm's
 // card shows.
 func PausesAt(last record.AttackState, a apiclient.Attack, ongoing time.Duration) time.Time {
-	if status := a.Status(); a.Last.IsZero() || last.Grouped() || status != apiclient.StatusNotBlocked && status != apiclient.StatusPartly {
+	if status := a.Status(); a.Last.IsZero() || last.Grouped() || status != apiclient.StatusNotBlocked &&
+		status != apiclient.StatusPartly {
 		return time.Time{}
 	}
 	return a.Last.Add(last.Window(ongoing))
@@ -88,7 +89,8 @@ func unmuted(last record.AttackState, known bool, o Observation) record.EventKin
 		return record.Grew // its card is as old as its last redraw was, or older
 	case !last.Quiet && !last.Paused && o.Pauses(last), ShowsStops(last, o.Stopped, o.At):
 		return record.Grew
-	case Doubled(last.Attack.Hits, a.Hits) || o.At.Sub(last.ObservedAt) >= RedrawAfter && (Differs(last.Attack, a) || ShowsHits(last)):
+	case Doubled(last.Attack.Hits, a.Hits) || o.At.Sub(last.ObservedAt) >= RedrawAfter &&
+		(Differs(last.Attack, a) || ShowsHits(last)):
 		return record.Grew // or no hit came in the last minute
 	}
 	return ""
@@ -176,14 +178,16 @@ func Differs(then, now apiclient.Attack) bool {
 	before, _ := then.Answered() // the code of an answer other than an error; 0: none is known
 	after, _ := now.Answered()
 	return rose(then.Hits, now.Hits) || rose(then.SourceCount, now.SourceCount) || rose(then.Payloads, now.Payloads) ||
-		now.Last.After(then.Last) || now.Status() != then.Status() || now.FalsePositive() != then.FalsePositive() || topSource(now) != topSource(then) ||
+		now.Last.After(then.Last) || now.Status() != then.Status() || now.FalsePositive() != then.FalsePositive() ||
+		topSource(now) != topSource(then) ||
 		after != before
 }
 
 // Turns reports whether newer figures change what the card says first. They must not wait behind those that merely
 // grew.
 func Turns(then, now record.AttackState) bool {
-	return now.Attack.Status() != then.Attack.Status() || now.Attack.FalsePositive() != then.Attack.FalsePositive() || now.Paused != then.Paused
+	return now.Attack.Status() != then.Attack.Status() || now.Attack.FalsePositive() != then.Attack.FalsePositive() ||
+		now.Paused != then.Paused
 }
 
 func rose(then, now apiclient.Figure) bool {

@@ -170,7 +170,8 @@ func (t Tally) Event() (record.EventKind, bool) {
 	case !last.Quiet && t.ongoing == 0:
 		return record.WentQuiet, true
 	case last.Rebuilt || last.Storm.Changed(&t.Storm) || compare.Doubled(last.Attack.Hits, t.Attack.Hits),
-		aged && (compare.Differs(last.Attack, t.Attack) || last.Storm.Ongoing != t.Storm.Ongoing || last.Storm.StillTrying != t.Storm.StillTrying):
+		aged && (compare.Differs(last.Attack, t.Attack) || last.Storm.Ongoing != t.Storm.Ongoing ||
+			last.Storm.StillTrying != t.Storm.StillTrying):
 		return record.Grew, true
 	}
 	return "", false

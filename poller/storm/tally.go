@@ -50,7 +50,8 @@ type Member struct {
 
 // passes reports whether the attack gets through now, as far as is known.
 func (m Member) passes(at time.Time) bool {
-	return !m.Attack.FalsePositive() && m.Attack.Status() != apiclient.StatusBlocked && !m.Quiet && !m.OnlyTrying && at.Sub(m.Attack.Last) < m.Window
+	return !m.Attack.FalsePositive() && m.Attack.Status() != apiclient.StatusBlocked && !m.Quiet && !m.OnlyTrying &&
+		at.Sub(m.Attack.Last) < m.Window
 }
 
 // Sum puts a storm's attacks together. Of a storm that is over and quiet, or has lost its last attack, only changes who
@@ -60,7 +61,8 @@ func Sum(last record.AttackState, members []Member, at time.Time) Tally {
 		Storm: *last.Storm}
 	s := &t.Storm
 	s.Grouped, s.OwnCards, s.Ongoing, s.StillTrying, s.FalsePositives = 0, 0, 0, 0, 0
-	s.Status, s.Types, s.Apps, s.Sources = map[apiclient.Status]int{}, map[string]int{}, map[int64]int{}, map[netip.Addr]int{}
+	s.Status, s.Types, s.Apps, s.Sources = map[apiclient.Status]int{}, map[string]int{}, map[int64]int{},
+		map[netip.Addr]int{}
 	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.Attack.ID, b.Attack.ID) })
 	t.addCommon(members)
 	for _, m := range members {
@@ -170,7 +172,8 @@ func join(all *apiclient.Attack, a apiclient.Attack) {
 
 // badness ranks a status for people: an unknown one may be anything.
 func badness(s apiclient.Status) int {
-	return slices.Index([]apiclient.Status{apiclient.StatusBlocked, apiclient.StatusUnknown, apiclient.StatusPartly, apiclient.StatusNotBlocked}, s)
+	return slices.Index([]apiclient.Status{apiclient.StatusBlocked, apiclient.StatusUnknown, apiclient.StatusPartly,
+		apiclient.StatusNotBlocked}, s)
 }
 
 // plus adds figures as far as they are known.

@@ -154,7 +154,8 @@ type tenant struct {
 func examine(ctx context.Context, o Options) findings {
 	cfg, err := config.Load(o.Config, o.Environ)
 	if err != nil {
-		return append(configProblems(err), Finding{Check: "config", State: Note, Text: "nothing else was checked: that takes a configuration that can be read"})
+		return append(configProblems(err), Finding{Check: "config", State: Note,
+			Text: "nothing else was checked: that takes a configuration that can be read"})
 	}
 	ctx, cancel := context.WithTimeout(ctx, totalTimeout*time.Duration(1+len(cfg.Accounts)/100))
 	defer cancel()
@@ -224,15 +225,18 @@ func networkTrouble(err error, host, key string) Finding {
 	case errors.As(err, &dns):
 		return wrong("the host "+dns.Name+" can't be found", "check "+key+", and this machine's name service")
 	case errors.As(err, &certificate):
-		return wrong(fmt.Sprintf("the certificate of %s isn't trusted: %v", host, certificate.Err), "fix the certificate, or check for a proxy in between")
+		return wrong(fmt.Sprintf("the certificate of %s isn't trusted: %v", host, certificate.Err),
+			"fix the certificate, or check for a proxy in between")
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return wrong("nothing listens at "+host, "check "+key+", and whether it runs there")
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) &&
+		timeout.Timeout():
 		return wrong(host+" gave no answer in time", "check the way there: firewall, proxy, name service")
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return wrong(host+" broke the connection off", "try again; if it stays so, check firewalls and proxies on the way")
 	}
-	return wrong(fmt.Sprintf("no answer that can be understood from %s: %v", host, err), "check "+key+": what answers there may be something else")
+	return wrong(fmt.Sprintf("no answer that can be understood from %s: %v", host, err),
+		"check "+key+": what answers there may be something else")
 }
 
 // slackTrouble is an error of a call to Slack.
@@ -262,7 +266,8 @@ func (t tenant) trouble(err error, do string) Finding {
 		if t.TokenFile != "" {
 			where = t.TokenFile + ", which wafbot reads again by itself"
 		}
-		return wrong("the service doesn't accept the token"+said, "make a new token in the service's console and put it into "+where)
+		return wrong("the service doesn't accept the token"+said,
+			"make a new token in the service's console and put it into "+where)
 	case apiclient.Forbidden:
 		return wrong("the token may not "+do+said, "give the token's user the permission to "+do+", in the service's console")
 	case apiclient.RateLimited:

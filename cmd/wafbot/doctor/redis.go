@@ -115,7 +115,8 @@ func (c checkup) redisTrouble(err error, host string) Finding {
 	case t.Is != "":
 		return wrong(t.Is, t.Fix)
 	case untrusted:
-		return wrong(fmt.Sprintf("the certificate of %s isn't trusted: %v", host, certificate.Err), "set redis.tls.ca_file to the certificate of the authority that signed it, and connect to a host that it is for")
+		return wrong(fmt.Sprintf("the certificate of %s isn't trusted: %v", host, certificate.Err),
+			"set redis.tls.ca_file to the certificate of the authority that signed it, and connect to a host that it is for")
 	case strings.Contains(err.Error(), "remote error: tls"): // several sentinels say the same, each in a line
 		return wrong(host+" doesn't take wafbot's side of TLS: "+lines[len(lines)-1],
 			"set redis.tls.cert_file and redis.tls.key_file to a certificate that it trusts")

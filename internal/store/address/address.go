@@ -1,4 +1,5 @@
-// Package address reads how Redis is reached: its URL, TLS and credentials. What it doesn't understand is an error, never plain text.
+// Package address reads how Redis is reached: its URL, TLS and credentials. What it doesn't understand is an error,
+// never plain text.
 package address
 
 import (
@@ -18,9 +19,10 @@ import (
 
 // Options are what the operator writes.
 type Options struct {
-	// URL is redis://[USER:PASSWORD@]HOST[:PORT][/DB], redis-cluster://[…@]HOST,HOST, or redis-sentinel://[…@]HOST,HOST/MASTER[/DB]. With TLS these
-	// are rediss://, redis-clusters:// and redis-sentinels://. User and password are those of what holds data; the sentinels' own
-	// are options at the end: ?sentinel_username=USER&sentinel_password=PASSWORD.
+	// URL is redis://[USER:PASSWORD@]HOST[:PORT][/DB], redis-cluster://[…@]HOST,HOST, or
+	// redis-sentinel://[…@]HOST,HOST/MASTER[/DB]. With TLS these are rediss://, redis-clusters:// and redis-sentinels://.
+	// User and password are those of what holds data; the sentinels' own are options at the end:
+	// ?sentinel_username=USER&sentinel_password=PASSWORD.
 	URL string
 	TLS TLS
 }
@@ -48,7 +50,8 @@ type Address struct {
 	TLS      *tls.Config // nil: plain text
 }
 
-// Error is what is wrong with a key of the configuration, and what to do. It holds no password and nothing that could be a part of one.
+// Error is what is wrong with a key of the configuration, and what to do. It holds no password and nothing that could
+// be a part of one.
 type Error struct{ Key, Text string }
 
 // Error implements error.
@@ -73,9 +76,11 @@ var schemes = []scheme{
 	{names: []string{"redis"}, like: "HOST:6379/0", port: "6379"},
 	{names: []string{"rediss"}, secure: true, like: "HOST:6379/0", port: "6379"},
 	{names: []string{"redis-cluster"}, like: "HOST:6379,HOST:6379", port: "6379", cluster: true},
-	{names: []string{"redis-clusters", "rediss-cluster"}, secure: true, like: "HOST:6379,HOST:6379", port: "6379", cluster: true},
+	{names: []string{"redis-clusters", "rediss-cluster"}, secure: true, like: "HOST:6379,HOST:6379", port: "6379",
+		cluster: true},
 	{names: []string{"redis-sentinel"}, like: "HOST:26379,HOST:26379/MASTER/0", port: "26379", sentinel: true},
-	{names: []string{"redis-sentinels", "rediss-sentinel"}, secure: true, like: "HOST:26379,HOST:26379/MASTER/0", port: "26379", sentinel: true},
+	{names: []string{"redis-sentinels", "rediss-sentinel"}, secure: true, like: "HOST:26379,HOST:26379/MASTER/0",
+		port: "26379", sentinel: true},
 }
 
 func (s scheme) String() string  { return s.names[0] + "://" }
@@ -92,7 +97,8 @@ func Parse(o Options) (*Address, error) {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil:
-		return nil, wrong(urlKey, "can't be read; write it like %s, and special characters of a password as %%XX", s.example())
+		return nil, wrong(urlKey, "can't be read; write it like %s, and special characters of a password as %%XX",
+			s.example())
 	case strings.Contains(o.URL, "#"), strings.Contains(o.URL, "?") && !s.sentinel:
 		return nil, wrong(urlKey, "has something behind a ? or #, which wafbot would ignore; write options into redis: of the file, and these characters in a password as %%3F and %%23")
 	}
@@ -174,7 +180,8 @@ func (a *Address) options(u *url.URL) error {
 func (a *Address) tls(s scheme, o TLS) error {
 	if !s.secure {
 		if (o != TLS{}) {
-			return wrong("redis.tls", "does nothing with %s, which is plain text; write %s in redis.url, or remove redis.tls", s, secured(s))
+			return wrong("redis.tls", "does nothing with %s, which is plain text; write %s in redis.url, or remove redis.tls", s,
+				secured(s))
 		}
 		return nil
 	}
