@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -32,7 +33,7 @@ func TestADroppedAttackFindsItsCard(t *testing.T) {
 		saves(record.NewAttack, first, 1)
 		card := l.card(attack)
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", record.PollUpdate{Delete: []string{one.ID}}))
-		time.Sleep(10 * time.Minute)
+		time.Sleep(time.Duration(full.Of(3, 10)) * time.Minute)
 
 		edits := len(l.way.edited())
 		saves(record.NewAttack, first, 1)

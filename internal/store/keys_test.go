@@ -134,9 +134,9 @@ func TestEachInstallationHasAVersionOfItsOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		require.NoError(t, w.rdb.Set(t.Context(), "old:{work}:version", 1, 0).Err())
 		for _, prefix := range []string{"", "new:"} {
-			owning(t, (&world{addr: w.addr, prefix: prefix}).open(t))
+			owning(t, w.prefixed(prefix).open(t))
 		}
-		old := (&world{addr: w.addr, prefix: "old:"}).open(t).Replicas
+		old := w.prefixed("old:").open(t).Replicas
 		require.ErrorIs(t, old.Hear(t.Context()), store.ErrOlder)
 		_, ended := running(t, old.Beat)
 		require.ErrorIs(t, await(t, ended), store.ErrOlder)

@@ -142,7 +142,7 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 
 // Redis can't be kept busy for as long as it takes to write so many down. The connection breaks in the middle of it.
 func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net, ctx := w.newWire(t), t.Context()
 		s := net.openPatiently(t, store.Config{})
 		owning(t, s)
@@ -236,7 +236,7 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 }
 
 func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()
 		var ids []string
 		for i := range 1200 { // more than one page of the scan, and no small hash

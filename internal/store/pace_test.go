@@ -146,7 +146,7 @@ func TestEditsHaveTheirTurn(t *testing.T) {
 
 // Many replicas ask as fast as they can.
 func TestSlotsAreSharedByReplicas(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachWaiting(t, func(t *testing.T, w *world) {
 		const rate, burst = 50, 10
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

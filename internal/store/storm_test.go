@@ -67,7 +67,7 @@ func TestStormsAndWhatTheyGrouped(t *testing.T) {
 // The connection breaks in the middle of saving a storm of very many attacks: those that are saved have their storm,
 // which is notified, and incidents come before it. Those that aren't come again.
 func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net, ctx := w.newWire(t), t.Context()
 		s := net.openPatiently(t, store.Config{})
 		owning(t, s)

@@ -36,7 +36,7 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 		"stopped": {func(_ *wire, stop func()) { stop() }, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEachClock(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *world) {
 				net := w.newWire(t)
 				one, stop, _ := worker(t, net.open(t))
 				two, _, _ := worker(t, w.open(t))
@@ -73,7 +73,7 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 
 // Who was taken for dead and comes back takes nothing off the stream that is another's by now.
 func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		one, _, _ := worker(t, net.open(t))
 		accept(t, w.open(t), "1")
@@ -99,7 +99,7 @@ func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
 
 // Who was taken for dead leaves the work to its new owner; when that one dies in turn, the work may come back.
 func TestWorkThatWasLeftCanComeBack(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		one, _, _ := worker(t, net.open(t))
 		accept(t, w.open(t), "1")
@@ -119,7 +119,7 @@ func TestWorkThatWasLeftCanComeBack(t *testing.T) {
 }
 
 func TestDeadReplicasAreDeleted(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		for i := range 5 { // restarts
 			s := w.open(t)
 			jobs, stop, ended := worker(t, s)
@@ -171,7 +171,7 @@ func TestMoreThanIsTakenOverAtOnce(t *testing.T) {
 
 // Whatever answer is lost on its way, work is handed over once, and none is left behind.
 func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		direct := w.open(t)
 		jobs, _, _ := worker(t, net.open(t))
@@ -214,7 +214,7 @@ func (g gated) Read(b []byte) (int, error) {
 
 // What is this replica's and not in hand is given again, and may be finished before the first answer is read.
 func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachWaiting(t, func(t *testing.T, w *world) {
 		gate := gated{word: []byte("work 1"), wanted: new(atomic.Bool), came: make(chan struct{}), passes: make(chan struct{})}
 		s := store.OpenDialling(store.Config{Timeout: patience}, func(context.Context, string, string) (net.Conn, error) {
 			conn, err := net.Dial("tcp", w.addr)
@@ -241,7 +241,7 @@ func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
 
 // Who doesn't beat is taken for dead, so it takes nothing in hand.
 func TestNoReplicaWorksWithoutABeat(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1")
 		handed := make(chan string, 10)

@@ -79,7 +79,7 @@ func (w *world) requireNoWork(t testing.TB) {
 }
 
 func TestADeliveryIsTakenOnce(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s, other := w.open(t), w.open(t)
 		accept(t, s, "1")
 		fresh, _, err := other.Inbox.Accept(t.Context(), []byte("again"), lane("acme:U1"), "1")
@@ -106,7 +106,7 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 
 // A mention comes as a message too, and each of them perhaps twice: whichever comes first is the one.
 func TestADeliveryHasSeveralNames(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		for _, delivery := range []struct {
 			names []string
@@ -131,7 +131,7 @@ func TestADeliveryHasSeveralNames(t *testing.T) {
 }
 
 func TestScriptsAreSentAgainAfterRedisLostThem(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1")
 		require.NoError(t, w.rdb.ScriptFlush(t.Context()).Err())
@@ -140,7 +140,7 @@ func TestScriptsAreSentAgainAfterRedisLostThem(t *testing.T) {
 }
 
 func TestWorkComesInOrderAndGoesWhenDone(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		var ids []string
 		for i := range 150 { // more than are read at once
@@ -161,7 +161,7 @@ func TestWorkComesInOrderAndGoesWhenDone(t *testing.T) {
 }
 
 func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		var ids []string
 		for i := range 150 { // more than are read at once
@@ -192,7 +192,7 @@ func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
 }
 
 func TestNothingIsHandedOverAfterTheStop(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1", "2", "3")
 		ctx, stop := context.WithCancel(t.Context())
@@ -218,7 +218,7 @@ func TestWorkGoesOnAfterRedisWasEmptied(t *testing.T) {
 		accept(t, s, "1")
 		jobs, _, _ := worker(t, s)
 		await(t, jobs)
-		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
+		w.flush(t)
 		accept(t, s, "1") // no record of it is left
 		got := await(t, jobs)
 		require.Equal(t, "work 1", got.work)
@@ -229,7 +229,7 @@ func TestWorkGoesOnAfterRedisWasEmptied(t *testing.T) {
 
 // What Redis gave out but never arrived is pending: it comes again, and what is in hand meanwhile doesn't.
 func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		s, direct := net.open(t), w.open(t)
 		accept(t, direct, "1")
@@ -262,7 +262,7 @@ func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
 }
 
 func TestWorkEndsWithItsContext(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		for _, goWrong := range []proxytest.Filter{proxytest.Pass, proxytest.Drop, proxytest.Cut} {
 			net := w.newWire(t)
 			_, stop, ended := worker(t, net.open(t))
@@ -307,7 +307,7 @@ func TestAReplicaAtRestAsksTwiceASecond(t *testing.T) {
 
 // Whoever accepts work carries it out. Where that replica doesn't work, another one has it within about a second.
 func TestWhoAcceptsWorkHasItInHand(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		one, two := w.open(t), w.open(t)
 		mine, stop, ended := worker(t, one)
 		accept(t, one, "first")
