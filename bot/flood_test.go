@@ -23,6 +23,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -118,7 +119,7 @@ func TestForgedBodiesHoldABoundedRoom(t *testing.T) {
 	t.Parallel()
 	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
 	now := strconv.FormatInt(time.Now().Unix(), 10)
-	const forged = 100
+	const forged = 48
 	stalled, last, status := make(chan bool), make(chan struct{}), make(chan int)
 	for range forged {
 		go func() {
@@ -292,7 +293,7 @@ func TestAFloodOfForgedRequestsIsLoggedInSamples(t *testing.T) {
 		log := &lines{}
 		b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret, Log: slog.New(slog.NewTextHandler(log, nil))})
 		for i := range 3 {
-			for range 1_000 {
+			for range full.Of(100, 1_000) {
 				require.Equal(t, http.StatusUnauthorized, deliver(t, b, "", "", "{}"))
 			}
 			require.Len(t, log.of("refuse request"), 1+i)
@@ -316,7 +317,7 @@ func TestAFloodOfProbesIsLoggedInSamples(t *testing.T) {
 			Secret: signingSecret, Inbox: away{store}, Notifier: owner{}, Runner: noRunner{}, Log: slog.New(slog.NewTextHandler(log, nil)),
 		})
 		for i := range 3 {
-			for range 1_000 {
+			for range full.Of(100, 1_000) {
 				w := httptest.NewRecorder()
 				b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
 				require.Equal(t, http.StatusServiceUnavailable, w.Code)
