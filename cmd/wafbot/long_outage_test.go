@@ -23,7 +23,8 @@ func (w *world) begins(times int) {
 	w.until("state begins", func() bool { return strings.Count(w.journal.String(), "the account's state begins") >= times })
 }
 
-// emptyRedis empties Redis, under a running bot or while it is down, and waits until all accounts' states have begun again.
+// emptyRedis empties Redis, under a running bot or while it is down, and waits until all accounts' states have begun
+// again.
 func (w *world) emptyRedis(running bool) {
 	w.t.Helper()
 	begun := strings.Count(w.journal.String(), "the account's state begins")
@@ -159,7 +160,8 @@ func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 	})
 }
 
-// Threads are read at Slack's pace, which takes an hour where there are thousands: people learn of a new incident meanwhile.
+// Threads are read at Slack's pace, which takes an hour where there are thousands: people learn of a new incident
+// meanwhile.
 func TestANewIncidentWhileThreadsAreRead(t *testing.T) {
 	story(t, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
@@ -230,7 +232,7 @@ func TestAMitigationThatNoMessageHolds(t *testing.T) {
 		w.Slack.ClearFaults()
 		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 0 mitigations", "no message names them: 1 mitigation")
 		card.says("Deny "+attacker+" · ", "Rob Diaz")
-		w.types("rob", "ack attack="+card.id()) // likewise
+		w.types("rob", "ack attack="+card.id()) // the same
 		card.undo("ann", "Deny "+attacker)
 		card.undone("Anna Weber")
 		require.Empty(t, w.entries("acme"))
@@ -353,8 +355,8 @@ func TestTheTokenOfOneAccountIsRefusedForAWhile(t *testing.T) {
 	oneAccountFails(t, "unauthenticated", "the service refuses the token", "doesn't accept wafbot's token")
 }
 
-// oneAccountFails is the story of an account whose service is away, or refuses: its channel is notified once, the other account goes on, and afterwards one
-// message says what happened meanwhile.
+// oneAccountFails is the story of an account whose service is away, or refuses: its channel is notified once, the other
+// account works, and afterwards one message says what happened meanwhile.
 func oneAccountFails(t *testing.T, kind, why, said string) {
 	t.Helper()
 	both := func(w *world) {

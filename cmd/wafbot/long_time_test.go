@@ -30,8 +30,8 @@ func (w *world) expires(subnet string) time.Time {
 	return time.Time{}
 }
 
-// A denial is extended while its source is still trying, by any live replica, and undone with all its extensions. What can't be extended is
-// asked about, and ends on its card.
+// A denial is extended while its source is still trying, by any live replica, and undone with all its extensions. What
+// can't be extended is asked about, and ends on its card.
 func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 	prepare := func(w *world) { w.cfg.Policy.RenewWhileActive = time.Hour }
 	story(t, prepare, func(t *testing.T, w *world) {
@@ -96,7 +96,8 @@ func TestWhatEndedBeforeAnybodyCouldBeAsked(t *testing.T) {
 		w.types("rob", "deny 198.51.100.96/28 for=20s attack="+card.id())
 		w.confirms("rob", "may hold longer than 20 s")
 		card.says("Deny 198.51.100.96/28 · ", "Rob Diaz")
-		// the reply about the denial comes after its card: not posted yet it would be tried before the question, again and again
+		// the reply about the denial comes after its card: not posted yet it would be tried before the question, again and
+		// again
 		w.until("posted in the thread", func() bool { return len(card.replies("Deny 198.51.100.96/28")) == 1 })
 		w.ephemeral("rob", "Deny 198.51.100.96/28", "accepted")
 		w.Slack.SetFault(workspace.Fault{Kind: "500"})
@@ -187,7 +188,8 @@ func (w *world) allows(subnet string) {
 	require.NoError(w.t, err)
 }
 
-// asks types a line until it is answered so. A last hit that is listed late takes back for a while that a mitigation works.
+// asks types a line until it is answered so. A last hit that is listed late takes back for a while that a mitigation
+// works.
 func (w *world) asks(user, line string, parts ...string) {
 	w.t.Helper()
 	w.until(user+" reads: "+strings.Join(parts, ", "), func() bool {
@@ -200,7 +202,7 @@ func (w *world) asks(user, line string, parts ...string) {
 	})
 }
 
-// pausing starts an attack that sends next to nothing until it goes on: what denies it has nothing to stop, else it would be one that works no longer.
+// pausing starts an attack that pauses: while it sends next to nothing, a denial has nothing to stop.
 func (w *world) pausing(spec waf.AttackSpec) (goesOn func()) {
 	w.t.Helper()
 	const slower = 1000
@@ -388,7 +390,7 @@ func TestAStopUnderClicks(t *testing.T) {
 	})
 }
 
-// Two replicas receive over links of their own; when one ends, the other goes on alone, and takes the lead.
+// Two replicas receive over links of their own. When one ends, the other takes the lead and receives alone.
 func TestTwoReplicasOverLinks(t *testing.T) {
 	overOne(t, workspace.IngressSocket, asItIs, func(t *testing.T, w *world) {
 		ids := w.manyAttacks(2)
@@ -491,8 +493,8 @@ func TestARollingUpdate(t *testing.T) {
 	})
 }
 
-// One person clicks and types in vain on an account whose service hangs: another person on another account notices nothing, and the first one is told
-// when it is too much.
+// One person clicks and types in vain on an account whose service hangs: another person on another account notices
+// nothing, and the first one is told when it is too much.
 func TestAnAccountThatHangsHoldsNoOther(t *testing.T) {
 	story(t, bothAccounts, func(t *testing.T, w *world) {
 		const kept = 1 + 64

@@ -44,7 +44,7 @@ func TestAnAttackIsDeniedAndTheDenialUndone(t *testing.T) {
 		require.Positive(t, others.Through, "others go on")
 		require.Zero(t, others.Blocked)
 
-		// What is in force is read slowly: the card has to follow once more.
+		// Active mitigations are read slowly: the card has to follow once more.
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint", Kind: "slow", Times: 1}))
 		card.undo("rob", "Deny "+attacker)
 		card.undone("Rob Diaz")
@@ -241,7 +241,8 @@ func TestAQuestionCancelled(t *testing.T) {
 	})
 }
 
-// One replica's configuration switches changes off: none makes any, whatever account it is about, until that replica is gone.
+// One replica's configuration switches changes off: none makes any, whatever account it is about, until that replica is
+// gone.
 func TestOneReplicaSwitchesChangesOff(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		answer := w.askedAtShell("deny " + attacker)

@@ -132,7 +132,7 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 	})
 }
 
-// An older version's state is left as it is: this one says how to proceed and what is in force at the service, and
+// An older version's state is left as it is: this one says how to proceed and which mitigations are active, and
 // ends.
 func TestTheStateOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
@@ -172,7 +172,7 @@ func TestTheStateOfANewerVersion(t *testing.T) {
 	}
 }
 
-// While Redis is away each answer says what wafbot doesn't know and doesn't do, and everything goes on afterwards.
+// While Redis is away each answer says what wafbot doesn't know and doesn't do. Afterwards everything works again.
 func TestAnswersWhileRedisIsAway(t *testing.T) {
 	overLinks(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())

@@ -96,7 +96,8 @@ func TestADeletedCardIsReposted(t *testing.T) {
 	})
 }
 
-// The redraw or the reply may find first that the card is gone: there is one new card, and the worsening is posted once.
+// The redraw or the reply may find first that the card is gone: there is one new card, and the worsening is posted
+// once.
 func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
 	story(t, func(w *world) {
 		routed(w)
@@ -252,7 +253,7 @@ func TestQuietHoursMentionNoOne(t *testing.T) {
 	})
 }
 
-// unlisted begins attacks of which no poll sees a few before it sees all. It clears all faults.
+// unlisted begins several attacks that polls see all at once, never some of them alone. It clears all faults.
 func (w *world) unlisted(begin func()) {
 	w.t.Helper()
 	require.NoError(w.t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "/v1/objects/attack", Kind: "status:503"}))
@@ -310,7 +311,7 @@ func TestAStorm(t *testing.T) {
 	})
 }
 
-// What goes on when wafbot is started first is grouped, too, and its first message says so.
+// Attacks that are ongoing at the very first start are grouped, too, and the first message says so.
 func TestFirstStartInAStorm(t *testing.T) {
 	story(t, func(w *world) {
 		w.cfg.Accounts[0].Routes = []config.Route{{Mention: "U0ANN0001"}}
@@ -327,7 +328,7 @@ func TestFirstStartInAStorm(t *testing.T) {
 	})
 }
 
-// The card of a storm is all that is left of it when Redis was emptied: what goes on is taken for the storm's, so that
+// The card of a storm is all that is left of it when Redis was emptied: ongoing attacks count as the storm's, so that
 // no other card comes.
 func TestRedisEmptiedInAStorm(t *testing.T) {
 	runningOrNot(t, "down", asItIs, func(t *testing.T, w *world, running bool) {
@@ -364,7 +365,8 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 // loudest is the source behind the emulated world's storm.
 const loudest = "198.51.100.23"
 
-// oneLoudSource starts so many attacks of one source, of which all but four are blocked: these come from others and get through.
+// oneLoudSource starts so many attacks: all but four of one source, which are blocked, and four of others, which get
+// through.
 func (w *world) oneLoudSource(n int) {
 	w.t.Helper()
 	for i := range n {
@@ -441,7 +443,8 @@ func (w *world) sees(user string, parts ...string) (seen workspace.View) {
 	return seen
 }
 
-// submits fills in the modal that a user sees and sends it off, again where a machine too busy to check it in time asks for that.
+// submits fills in the modal that a user sees and sends it off, again where a machine too busy to check it in time asks
+// for that.
 func (w *world) submits(user string, values map[string]any) workspace.Submitted {
 	w.t.Helper()
 	for range 20 {
@@ -469,8 +472,8 @@ func (w *world) submitsOnce(user string, values map[string]any) workspace.Submit
 	return s
 }
 
-// checked submits a form that can't be taken as it is. A machine too busy to check in time takes it all the same, and says what is wrong afterwards:
-// then it is opened again.
+// checked submits a form that can't be taken as it is. A machine too busy to check in time takes it all the same, and
+// says what is wrong afterwards: then it is opened again.
 func (w *world) checked(user string, open func(), values map[string]any) workspace.Submitted {
 	w.t.Helper()
 	for range 5 {
@@ -484,7 +487,8 @@ func (w *world) checked(user string, open func(), values map[string]any) workspa
 	return workspace.Submitted{}
 }
 
-// confirms waits for a question and answers it with yes. On a machine too busy to show a view in time it is asked in a message.
+// confirms waits for a question and answers it with yes. On a machine too busy to show a view in time it is asked in a
+// message.
 func (w *world) confirms(user string, parts ...string) {
 	w.t.Helper()
 	const yes = "Do it anyway"
@@ -524,7 +528,8 @@ func (w *world) leaves(user string) {
 	require.NoError(w.t, err)
 }
 
-// learns waits for a refusal: an ephemeral message, or in the view that was opened where it took too long to find out who asks.
+// learns waits for a refusal: an ephemeral message, or in the view that was opened where it took too long to find out
+// who asks.
 func (w *world) learns(user, refusal string) {
 	w.t.Helper()
 	w.until(user+" learns: "+refusal, func() bool {
@@ -669,7 +674,8 @@ type card2 struct {
 	user string
 }
 
-// An attack from its first hit to its end, and what is written of it: in Slack, at the terminal, for programs; and whether the audit log is whole.
+// An attack from its first hit to its end, and what is written of it: in Slack, at the terminal, for programs; and
+// whether the audit log is whole.
 func TestAnAttackAndItsReport(t *testing.T) {
 	story(t, func(w *world) { w.cfg.Accounts[0].OngoingFor = 3 * time.Second }, func(t *testing.T, w *world) {
 		attack := w.attack(injection())

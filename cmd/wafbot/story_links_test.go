@@ -166,7 +166,8 @@ func TestSocketModeIsSwitchedOff(t *testing.T) {
 	})
 }
 
-// outside is the emulated world at https://example.com, which no name service leads to: only a proxy does. A CA that nobody else has signed its certificate.
+// outside is the emulated world at https://example.com, which no name service leads to: only a proxy does. A CA that
+// nobody else has signed its certificate.
 type outside struct {
 	*httptest.Server
 
@@ -235,7 +236,8 @@ func (o *outside) caFile(t *testing.T) string {
 	return file
 }
 
-// socks takes a client to the proxy's example.com by SOCKS5, whose name it must be given: the client's name service doesn't know it.
+// socks takes a client to the proxy's example.com by SOCKS5, whose name it must be given: the client's name service
+// doesn't know it.
 func (o *outside) socks(near net.Conn) {
 	defer near.Close()
 	in := bufio.NewReader(near)
@@ -303,7 +305,8 @@ func behindProxy(t *testing.T) (*world, *outside) {
 	return w, openOutside(t, w.URL())
 }
 
-// Slack, Socket Mode's links and the service are reached through the proxy of the environment, whatever it speaks, by the CA of the environment.
+// Slack, Socket Mode's links and the service are reached through the proxy of the environment, whatever it speaks, by
+// the CA of the environment.
 func TestThroughAProxyWithAPrivateCA(t *testing.T) {
 	t.Parallel()
 	for name, proxy := range map[string]func(o *outside) string{
@@ -327,7 +330,8 @@ func TestThroughAProxyWithAPrivateCA(t *testing.T) {
 	}
 }
 
-// A proxy that lets Slack's methods through and refuses links, with a status line without words, is named with what it was asked for. Nothing ends.
+// A proxy that lets Slack's methods through and refuses links, with a status line without words, is named with what it
+// was asked for. Nothing ends.
 func TestAProxyThatRefusesLinks(t *testing.T) {
 	t.Parallel()
 	w, o := behindProxy(t)
@@ -365,14 +369,15 @@ func TestAProxyThatRefusesLinks(t *testing.T) {
 	require.Positive(t, linking.Load())
 }
 
-// trips are the round trips to Redis that the bot makes, but for those of its clocks: each is what it sends before it waits for an answer.
+// trips are the round trips to Redis that the bot makes, but for those of its clocks: each is what it sends before it
+// waits for an answer.
 type trips struct {
 	mu    sync.Mutex
 	seen  []string
 	fresh chan struct{} // closed when another one was seen
 }
 
-// watched is a Redis of which the trips to it are seen.
+// watched is a Redis that counts the trips to it.
 func (n *trips) watched(t *testing.T, r redisServer) redisServer {
 	t.Helper()
 	upstream, err := url.Parse(r.url)
@@ -417,8 +422,8 @@ func (n *trips) until(t *testing.T, first int, all func(seen []string) bool) []s
 	}
 }
 
-// tripOf is what a chunk asks for, as "hget changes, evalsha lock"; "" for what the bot's clocks send, for what opens a connection, and for the turn that a
-// click passes, or asks for, on a machine that is slow.
+// tripOf is what a chunk asks for, as "hget changes, evalsha lock"; "" for what the bot's clocks send, for what opens a
+// connection, and for the turn that a click passes, or asks for, on a machine that is slow.
 func tripOf(chunk []byte) string {
 	var sent []string
 	for r := bufio.NewReader(bytes.NewReader(chunk)); ; {
@@ -461,7 +466,8 @@ func readCommand(r *bufio.Reader) (words []string) {
 	return words
 }
 
-// partOf is which part of a click a trip belongs to: the stream of what was clicked, the click itself, the reply under the card, or the redraw.
+// partOf is which part of a click a trip belongs to: the stream of what was clicked, the click itself, the reply under
+// the card, or the redraw.
 func partOf(trip string) string {
 	_, key, _ := strings.Cut(trip, " ")
 	switch {
@@ -475,8 +481,8 @@ func partOf(trip string) string {
 	return "click"
 }
 
-// A click on a button is accepted, planned, carried out and answered in nine round trips to Redis, whatever else is stored; its card is redrawn from
-// one reading.
+// A click on a button is accepted, planned, carried out and answered in nine round trips to Redis, whatever else is
+// stored; its card is redrawn from one reading.
 func TestAClickCostsNineRoundTrips(t *testing.T) {
 	var n trips
 	story(t, func(w *world) {

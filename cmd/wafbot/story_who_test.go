@@ -230,7 +230,8 @@ func TestAccountsAreApart(t *testing.T) {
 	})
 }
 
-// twoTeams gives Rob a role on acme alone, Vic one on globex alone, and Ann one on both. All of them can read both channels.
+// twoTeams gives Rob a role on acme alone, Vic one on globex alone, and Ann one on both. All of them can read both
+// channels.
 func twoTeams(w *world) {
 	bothAccounts(w)
 	accounts := ""
@@ -328,7 +329,8 @@ func TestTwoTeams(t *testing.T) {
 	})
 }
 
-// While Slack doesn't say who a person is, everyone in the workspace is no one: that person could be a guest. Whom the configuration names goes on reading.
+// While Slack doesn't say who a person is, everyone in the workspace is no one: that person could be a guest. People
+// whom the configuration names can still read.
 func TestSlackDoesntSayWhoAGuestIs(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
@@ -421,7 +423,8 @@ func TestAStrangerAndAGuest(t *testing.T) {
 	})
 }
 
-// A service that mixes up its clients' answers shows no client's attacks to another. People are told once, and each account's own attacks are seen.
+// A service that mixes up its clients' answers shows no client's attacks to another. People are told once, and each
+// account's own attacks are seen.
 func TestTheServiceAnswersForAnotherAccount(t *testing.T) {
 	mixed := func(w *world) {
 		bothAccounts(w)

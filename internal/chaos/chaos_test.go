@@ -173,7 +173,7 @@ const (
 	cluster  mix = "cluster"  // three masters with a replica each, masters are killed
 	sentinel mix = "sentinel" // a master with two replicas, masters are killed
 	secured  mix = "tls"      // a cluster over TLS, whose user may do no more than it must; masters are killed
-	reshard  mix = "reshard"  // likewise, and slots are moved from master to master
+	reshard  mix = "reshard"  // the same, and slots are moved from master to master
 )
 
 // plan is a round: with the same plan the same is done.
@@ -230,7 +230,7 @@ type round struct {
 type loss struct {
 	At    time.Time
 	What  mix
-	Posts []string // deliveries of which only the killed master knew that they were being posted
+	Posts []string // deliveries that only the killed master knew to be under way
 }
 
 // openRound starts everything and waits until the bot polls.
@@ -350,7 +350,7 @@ func (r *round) count(fault string) {
 	r.did[fault]++
 }
 
-// lost records that Redis may lose data now, and of which posts it lost the record. Where replicas of Redis must have
+// lost records that Redis may lose data now, and which posts it forgot. Where replicas of Redis must have
 // what counts, it loses none of that.
 func (r *round) lost(posts ...string) {
 	if r.plan.copies() > 0 {

@@ -130,7 +130,7 @@ const (
 	steadyAfter = 3 * time.Minute        // as much begins as ends from then on
 )
 
-// TestSoak goes on long after as much ends as begins, without faults: from then on nothing may grow.
+// TestSoak runs long after as much ends as begins, without faults: from then on nothing may grow.
 func TestSoak(t *testing.T) {
 	if *soaks == 0 {
 		t.Skip("takes ten minutes: make soak")
