@@ -178,8 +178,7 @@ func (o *order) taken(t testing.TB, work string) {
 		return
 	}
 	n := 0
-	_, err := fmt.Sscan(number, &n)
-	require.NoError(t, err)
+	require.NoError(t, failure(fmt.Sscan(number, &n)))
 	require.Less(t, n, o.handed[lane], "%s was handed over before those before it", work)
 }
 

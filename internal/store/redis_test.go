@@ -195,6 +195,15 @@ type tester interface {
 // takes long.
 const patience = 2 * time.Minute
 
+// must is what was read without an error.
+func must[T any](v T, err error) func(t tester) T {
+	return func(t tester) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
 // await waits for what comes.
 func await[T any](t tester, from <-chan T) T {
 	t.Helper()

@@ -114,7 +114,7 @@ func TestManyAccountsAreTakenOverInFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const most = 20
-		n := full.Of(150, 400)
+		n := full.Of(100, 400)
 		redis, w := newDialled(t), newWatch(t, accounts(n)...)
 		dead := w.startOn(redis, "0")
 		var asked [3]atomic.Int64

@@ -49,18 +49,14 @@ func TestStormsAndWhatTheyGrouped(t *testing.T) {
 			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:1"), Attack: u.Attacks["x:1"].Attack}, SeenAt: noon, Own: true},
 		}, grouped)
 		for _, account := range []string{"acme", "other"} {
-			none, err := other.Attacks.Grouped(ctx, account, two)
-			require.NoError(t, err)
-			require.Empty(t, none, account)
+			require.Empty(t, must(other.Attacks.Grouped(ctx, account, two))(t), account)
 		}
 		found, err := other.Attacks.FindAttacks(ctx, "acme", "s")
 		require.NoError(t, err)
 		require.Len(t, found, 2)
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"storm:C1:1", "x:1", "x:2"}}))
-		storms, err = other.Attacks.Storms(ctx, "acme")
-		require.NoError(t, err)
-		require.Len(t, storms, 1)
+		require.Len(t, must(other.Attacks.Storms(ctx, "acme"))(t), 1)
 	})
 }
 

@@ -73,9 +73,7 @@ func (w *world) requireNoWork(t testing.TB) {
 			require.Zero(t, pending.Count)
 		}
 	}
-	lanes, err := w.rdb.Keys(t.Context(), "{work-*}:lane:*").Result()
-	require.NoError(t, err)
-	require.Empty(t, lanes)
+	require.Empty(t, must(w.rdb.Keys(t.Context(), "{work-*}:lane:*").Result())(t))
 }
 
 func TestADeliveryIsTakenOnce(t *testing.T) {
@@ -86,9 +84,7 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, fresh)
 		for id, want := range map[string]bool{"1": false, "2": true} {
-			first, err := other.Inbox.First(t.Context(), "U1", id)
-			require.NoError(t, err)
-			require.Equal(t, want, first)
+			require.Equal(t, want, must(other.Inbox.First(t.Context(), "U1", id))(t))
 		}
 		fresh, _, err = s.Inbox.Accept(t.Context(), []byte("seen"), lane("acme:U1"), "2")
 		require.NoError(t, err)
@@ -121,12 +117,8 @@ func TestADeliveryHasSeveralNames(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, delivery.fresh, fresh, delivery.names)
 		}
-		n, err := w.rdb.XLen(t.Context(), stream("U1")).Result()
-		require.NoError(t, err)
-		require.EqualValues(t, 2, n)
-		first, err := s.Inbox.First(t.Context(), "U1", "event 4", "message b")
-		require.NoError(t, err)
-		require.False(t, first)
+		require.EqualValues(t, 2, must(w.rdb.XLen(t.Context(), stream("U1")).Result())(t))
+		require.False(t, must(s.Inbox.First(t.Context(), "U1", "event 4", "message b"))(t))
 	})
 }
 
