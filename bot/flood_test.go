@@ -254,13 +254,20 @@ func TestConnectionsEndWithTheirAnswer(t *testing.T) {
 	}
 }
 
+// get is what a path of the bot's own answers.
+func get(t *testing.T, b *Server, path string) (status int, body string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
+	return w.Code, w.Body.String()
+}
+
 // metricsOf is what /metrics shows.
 func metricsOf(t *testing.T, b *Server) string {
 	t.Helper()
-	w := httptest.NewRecorder()
-	b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
-	require.Equal(t, http.StatusOK, w.Code)
-	return w.Body.String()
+	status, body := get(t, b, "/metrics")
+	require.Equal(t, http.StatusOK, status)
+	return body
 }
 
 // lines are what was logged, without races.
@@ -318,9 +325,8 @@ func TestAFloodOfProbesIsLoggedInSamples(t *testing.T) {
 		})
 		for i := range 3 {
 			for range full.Of(100, 1_000) {
-				w := httptest.NewRecorder()
-				b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
-				require.Equal(t, http.StatusServiceUnavailable, w.Code)
+				status, _ := get(t, b, "/readyz")
+				require.Equal(t, http.StatusServiceUnavailable, status)
 			}
 			require.Len(t, log.of("not ready"), 1+i)
 			time.Sleep(5 * time.Second)
@@ -462,10 +468,9 @@ func TestReadinessShowsLongPauses(t *testing.T) {
 			Secret: signingSecret, Inbox: store, Notifier: owner{}, Runner: noRunner{},
 		})
 		ready := func() string {
-			w := httptest.NewRecorder()
-			b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
-			require.Equal(t, http.StatusOK, w.Code)
-			return w.Body.String()
+			status, body := get(t, b, "/readyz")
+			require.Equal(t, http.StatusOK, status)
+			return body
 		}
 		require.NotContains(t, ready(), "slack_limited")
 		until := time.Now().Add(30 * time.Minute)
