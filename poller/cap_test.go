@@ -221,7 +221,7 @@ func TestAttacksWithoutTimes(t *testing.T) {
 // also if the service breaks off in between.
 func TestAFirstStartWithVeryManyAttacks(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, 5_200) // a part is 5,000
+	c := newCrowd(t, 5_200)                                           // a part is 5,000
 	c.limits, c.latest = poller.Limits{}, time.Now().Add(4*time.Hour) // so that all go on
 	c.incidents = map[int]int{999_999: 100, 994_850: 100}
 	c.fails = 5_100

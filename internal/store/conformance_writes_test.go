@@ -47,9 +47,7 @@ func testChanges(t *testing.T, s conforming) {
 		n, err := l.Save(t.Context(), record.Saves{Changes: []record.Change{whole}, Entry: &e})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
-		n, err = l.Save(t.Context(), record.Saves{})
-		require.NoError(t, err)
-		require.Zero(t, n, "nothing is stored")
+		require.Zero(t, must(l.Save(t.Context(), record.Saves{}))(t), "nothing is stored")
 	})
 	require.Len(t, got[[]record.AuditEntry](t)(s.Audit.Entries(t.Context(), "acme", at.Add(-time.Minute))), 1)
 }
@@ -145,8 +143,7 @@ func testClaim(t *testing.T, s conforming) {
 	_, before, err := s.Ledger.Begin(ctx, "acme", "")
 	require.NoError(t, err)
 	ch.State = record.StateDone
-	_, err = mine.Save(ctx, record.Saves{Changes: []record.Change{ch}})
-	require.NoError(t, err)
+	require.NoError(t, failure(mine.Save(ctx, record.Saves{Changes: []record.Change{ch}})))
 	require.ErrorIs(t, saved(before.Save(ctx, record.Saves{Mutes: &[]record.Mute{}})), store.ErrChanged, "an outcome is a write, too")
 	require.NoError(t, held.Err(), "a claim that was resumed ends when it is released: others may have been claimed with it")
 	mine.Release(ctx)
@@ -166,15 +163,13 @@ func testClaimAll(t *testing.T, s conforming) {
 	require.ErrorIs(t, err, store.ErrChanged)
 	require.ElementsMatch(t, []string{"c1", "c2"}, s.changeIDs(t, "acme"))
 	one.State = record.StateFailed
-	_, err = mine.Save(ctx, record.Saves{Changes: []record.Change{one}})
-	require.NoError(t, err)
+	require.NoError(t, failure(mine.Save(ctx, record.Saves{Changes: []record.Change{one}})))
 	for _, ch := range []record.Change{one, two} {
 		_, _, err = s.Ledger.Resume(ctx, ch)
 		require.ErrorIs(t, err, store.ErrClaimed, ch.ID)
 	}
 	two.State = record.StateDone
-	_, err = mine.Save(ctx, record.Saves{Changes: []record.Change{two}})
-	require.NoError(t, err)
+	require.NoError(t, failure(mine.Save(ctx, record.Saves{Changes: []record.Change{two}})))
 	mine.Release(ctx)
 	_, last, err := s.Ledger.Resume(ctx, two)
 	require.NoError(t, err)
@@ -335,9 +330,7 @@ func testRequests(t *testing.T, s conforming) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
 		for _, q := range []record.ApprovalRequest{requestOf("r3", at.Add(time.Second)), requestOf("r2", at.Add(time.Second))} {
-			n, err = l.Save(ctx, record.Saves{Request: &q})
-			require.NoError(t, err)
-			require.Zero(t, n)
+			require.Zero(t, must(l.Save(ctx, record.Saves{Request: &q}))(t))
 		}
 	})
 	for range 5 { // the same order each time
@@ -348,8 +341,7 @@ func testRequests(t *testing.T, s conforming) {
 	decided := requestOf("r1", at)
 	decided.State, decided.Revision = record.RequestExpired, 2
 	s.drafted(t, func(l *store.Draft) {
-		_, err := l.Save(ctx, record.Saves{Request: &decided})
-		require.NoError(t, err)
+		require.NoError(t, failure(l.Save(ctx, record.Saves{Request: &decided})))
 	})
 	require.Equal(t, decided, all("acme")[2], "in the place of what it was")
 }
