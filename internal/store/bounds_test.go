@@ -57,9 +57,7 @@ func (b *bounded) attacks(t *testing.T, n int) {
 		require.NoError(t, b.s.Triage.DropPage(ctx, "acme", attack))
 		gone = append(gone, id)
 	}
-	stale, err := b.s.Cards.Stale(ctx, "acme")
-	require.NoError(t, err)
-	require.Len(t, stale, 5)
+	require.Len(t, must(b.s.Cards.Stale(ctx, "acme"))(t), 5)
 	late := fmt.Sprintf("x:%d-late", n)
 	waits := event("n"+late, late)
 	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll(late), Events: []record.Event{waits}}))

@@ -217,14 +217,5 @@ func entry(at time.Time, line string) record.AuditEntry {
 	}
 }
 
-// got is a value that was read without an error.
-func got[T any](t *testing.T) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
-}
-
 // saved is the error of a save.
 func saved(_ int64, err error) error { return err }

@@ -54,8 +54,7 @@ func TestTheCardOfADamagedPlaceIsFoundAgain(t *testing.T) {
 		owning(t, s)
 		ctx, n := t.Context(), event(record.CardDelivery("acme", "x:1"), "x:1")
 		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{n}}))
-		_, err := s.Outbox.Notified(ctx, n, "C1", "1.1", true)
-		require.NoError(t, err)
+		require.NoError(t, failure(s.Outbox.Notified(ctx, n, "C1", "1.1", true)))
 		attack := record.AttackID("acme", "x:1")
 		for _, text := range []string{"garbage", "{", "null", "[1]", "-1"} {
 			require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, text).Err())

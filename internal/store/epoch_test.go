@@ -29,9 +29,7 @@ func restore(t *testing.T, s *store.Store, r store.Rebuilt) {
 func TestAStateBeginsWithWhatWasRebuilt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		epoch, err := s.Ledger.Epoch(ctx, "acme")
-		require.NoError(t, err)
-		require.Empty(t, epoch)
+		require.Empty(t, must(s.Ledger.Epoch(ctx, "acme"))(t))
 
 		r := rebuilt()
 		restore(t, s, r)

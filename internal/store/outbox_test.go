@@ -243,9 +243,7 @@ func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 				want[other] = attack
 			}
 		}
-		found, err := s.Attacks.FindAttacks(ctx, "acme", id[:3])
-		require.NoError(t, err)
-		require.Equal(t, want, found)
+		require.Equal(t, want, must(s.Attacks.FindAttacks(ctx, "acme", id[:3]))(t))
 		for _, pattern := range []string{"*", "a*", "a?", "?", "[a]", "[^b]", `\a`, `a\`, id + "*", id + "?"} {
 			require.Empty(t, must(s.Attacks.FindAttacks(ctx, "acme", pattern))(t), pattern)
 		}

@@ -98,13 +98,13 @@ func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		s := net.open(t)
-		_, _, err := s.Inbox.Accept(t.Context(), []byte("first"), lane("acme:U1"), "1") // the script is known from here on
-		require.NoError(t, err)
+		accept(t, w.open(t), "1") // the script is known from here on
+		eventually(t, "connect", func() error { return s.Ping(t.Context()) })
 		net.SetFilters(nil, func([]byte) ([]byte, bool) {
 			net.Refuse()
 			return nil, false
 		})
-		_, _, err = s.Inbox.Accept(t.Context(), []byte("second"), lane("acme:U2"), "2")
+		_, _, err := s.Inbox.Accept(t.Context(), []byte("second"), lane("acme:U2"), "2")
 		require.Error(t, err)
 		require.False(t, neverSent(err), "%v", err)
 		require.Len(t, w.inStream(t), 2)
