@@ -52,6 +52,13 @@ func (w *told) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer.Result(), nil
 }
 
+// Write takes what is printed, by the poll or by the owner that begins.
+func (w *told) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lines.Write(line)
+}
+
 // dialling reaches Redis without a network, so that a bubble's time passes.
 type dialling struct {
 	*quiet
@@ -84,7 +91,7 @@ func tells(t *testing.T, limit int, play func(t *testing.T, w *told)) {
 			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/",
 				HTTP: &http.Client{Transport: w}}),
 			Store: w.store, Accounts: []notify.Account{{Account: &account}}, Log: slog.New(slog.DiscardHandler),
-			Metrics: metrics.New(), Lines: &w.lines, Clocks: clock.New(),
+			Metrics: metrics.New(), Lines: w, Clocks: clock.New(),
 		})
 		owns(t, w.store)
 		ctx, stop := context.WithCancel(context.Background())
@@ -203,6 +210,8 @@ func TestAnAttackIsEncodedTwiceUntilItIsPosted(t *testing.T) {
 		w.posting = func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			sent, answered, printed = s.sent, s.answered, bytes.Count(w.lines.Bytes(), []byte(s.text))
 		}
 		w.add(w.now, "sqli", "x:1")
