@@ -11,8 +11,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	. "github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/commands/words"
+	. "github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )

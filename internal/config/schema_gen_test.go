@@ -14,6 +14,12 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
+// BoundNodes sets the bound of a configuration, and returns what it was.
+func BoundNodes(n int) (before int) {
+	before, maxNodes = maxNodes, n
+	return before
+}
+
 // Documented is a key as docs/config.md has it: in which words, and with which default.
 type Documented func(key string) (text string, def any)
 

@@ -76,15 +76,15 @@ func TestDoctorReachesTheHostOfLinks(t *testing.T) {
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, gone.Close())
+	world := newPatient(t, "")
+	named, err := url.Parse(world.URL())
+	require.NoError(t, err)
 	for host, words := range map[string]string{
 		silent.Addr().String(): "gave no answer in time",
 		gone.Addr().String():   "nothing listens at",
 		"links.invalid":        "the host links.invalid can't be found",
 	} {
-		d := newPatient(t, "")
-		named, err := url.Parse(d.URL())
-		require.NoError(t, err)
-		d = d.with("WAFBOT_SLACK_API_URL=" + changing(t, d.URL()+"/slack/api/", func(res *http.Response) error {
+		d := world.with("WAFBOT_SLACK_API_URL=" + changing(t, world.URL()+"/slack/api/", func(res *http.Response) error {
 			if !strings.HasSuffix(res.Request.URL.Path, "/apps.connections.open") {
 				return nil
 			}
