@@ -244,20 +244,14 @@ func TestReadinessShowsSlackAsItIsNow(t *testing.T) {
 	b := linkedBot(s)
 	deliverEvent(t, b, "Ev1", wrote("U0ROB", "1795000000.000100", "status"))
 	s.Unknown.Store(true)
-	w := httptest.NewRecorder()
-	b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
-	require.Equal(t, http.StatusOK, w.Code, "Slack's state is in the body only")
-	require.Contains(t, w.Body.String(), `"slack":"can't be used: Slack has a fault of its own (internal_error)"`)
+	status, body := get(t, b, "/readyz")
+	require.Equal(t, http.StatusOK, status, "Slack's state is in the body only")
+	require.Contains(t, body, `"slack":"can't be used: Slack has a fault of its own (internal_error)"`)
 }
 
 // With an app token Slack uses Socket Mode: that HTTP is open says nothing, unless Slack says that Socket Mode is off,
 // or sent a request lately.
 func TestReadinessIsOfWhatSlackUses(t *testing.T) {
-	ready := func(b *Server) (int, string) {
-		w := httptest.NewRecorder()
-		b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
-		return w.Code, w.Body.String()
-	}
 	refused := func(name string) *Server {
 		s := slacktest.New(t, "", nil)
 		s.Refuses.Store(name)
@@ -271,7 +265,7 @@ func TestReadinessIsOfWhatSlackUses(t *testing.T) {
 		return b
 	}
 	b := refused("invalid_auth")
-	status, body := ready(b)
+	status, body := get(t, b, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Contains(t, body, `"http":"unused: the app has Socket Mode"`)
 	require.Contains(t, body, `"socket mode":"nothing can be received: slack refuses the app-level token`)
@@ -280,14 +274,14 @@ func TestReadinessIsOfWhatSlackUses(t *testing.T) {
 	require.Zero(t, *b.state(t.Context()).SocketLinks)
 
 	deliverEvent(t, b, "Ev1", wrote("U0ROB", "1795000000.000100", "status"))
-	status, body = ready(b)
+	status, body = get(t, b, "/readyz")
 	require.Equal(t, http.StatusOK, status, "Slack sent something")
 	require.Contains(t, body, `"http":"ok"`)
 	b.sent.Store(time.Now().Add(-overHTTP).Unix())
-	status, _ = ready(b)
+	status, _ = get(t, b, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 
-	status, body = ready(refused("socket_mode_not_enabled"))
+	status, body = get(t, refused("socket_mode_not_enabled"), "/readyz")
 	require.Equal(t, http.StatusOK, status, "Slack says that it uses HTTP")
 	require.Contains(t, body, `"http":"ok"`)
 }

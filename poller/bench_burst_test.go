@@ -146,8 +146,7 @@ func (s *flood) add(n, known int) {
 	for i := range n {
 		r := stillRecord(8*(known+i), time.Now())
 		r.last = time.Now().Add(-time.Minute)
-		text, _ := json.Marshal(r.json())
-		added = append(added, text)
+		added = append(added, []byte(r.json()))
 	}
 	s.records = append(added, s.records...)
 }

@@ -73,13 +73,11 @@ func newStill(t testing.TB, known int) *still {
 	s := &still{}
 	now := time.Now()
 	for i := 0; i < known; i += perPage {
-		var list []map[string]any
+		var list []string
 		for n := i; n < min(i+perPage, known); n++ {
 			list = append(list, stillRecord(n, now).json())
 		}
-		page, err := json.Marshal(map[string]any{"status": 200, "body": list})
-		require.NoError(t, err)
-		s.pages = append(s.pages, page)
+		s.pages = append(s.pages, fmt.Appendf(nil, `{"status":200,"body":[%s]}`, strings.Join(list, ",")))
 	}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)

@@ -38,7 +38,7 @@ func TestWhatIsHeldWhilePollsBreakOff(t *testing.T) {
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
 	a.fail(func(q request) bool { return q.Incidents || q.Offset > 0 })
-	for hour := range 20 {
+	for hour := range 5 {
 		a.at(time.Duration(hour) * time.Hour)
 		for i := range 99 {
 			a.add(fmt.Sprintf("x:%d:%d", hour, i), 0)

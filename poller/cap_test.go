@@ -112,11 +112,7 @@ func (c *crowd) taken() (names []string) {
 	return names
 }
 
-func (c *crowd) stored() record.PollState {
-	s, err := c.store.Load(c.t.Context(), "acme")
-	require.NoError(c.t, err)
-	return s
-}
+func (c *crowd) stored() record.PollState { return c.store.state["acme"] }
 
 // Of a listing without end the newest attacks are watched, and all incidents, however old.
 func TestAListingWithoutEnd(t *testing.T) {
@@ -225,10 +221,10 @@ func TestAttacksWithoutTimes(t *testing.T) {
 // also if the service breaks off in between.
 func TestAFirstStartWithVeryManyAttacks(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, 6_000)
+	c := newCrowd(t, 5_200)                                           // a part is 5,000
 	c.limits, c.latest = poller.Limits{}, time.Now().Add(4*time.Hour) // so that all go on
-	c.incidents = map[int]int{999_999: 100, 994_200: 100}
-	c.fails = 5_500
+	c.incidents = map[int]int{999_999: 100, 994_850: 100}
+	c.fails = 5_100
 	p := c.poller()
 	require.Error(t, p.Poll(t.Context()))
 	events := c.store.takeEvents()
@@ -239,9 +235,9 @@ func TestAFirstStartWithVeryManyAttacks(t *testing.T) {
 	c.change(func() { c.fails = 0 })
 	require.NoError(t, p.Poll(t.Context()))
 	events = c.store.takeEvents()
-	require.Equal(t, record.FirstStartFacts{Ongoing: 6_000, Grouped: 5_998, Incidents: 2}, first(events, record.FirstStart).Detail)
+	require.Equal(t, record.FirstStartFacts{Ongoing: 5_200, Grouped: 5_198, Incidents: 2}, first(events, record.FirstStart).Detail)
 	require.NotNil(t, first(events, record.NewIncident).Detail, "that was not read before")
-	require.Len(t, c.stored().Attacks, 6_001)
+	require.Len(t, c.stored().Attacks, 5_201)
 	require.NoError(t, p.Poll(t.Context()))
 	require.Empty(t, c.store.takeEvents())
 }

@@ -2,6 +2,7 @@ package poller
 
 import (
 	"context"
+	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -13,6 +14,9 @@ func Compared(ctx context.Context, p *Poller) int {
 	d := &decision{snapshot: r.snapshot, cfg: &p.cfg, st: p.st, muted: p.mutes(ctx)}
 	return len(d.candidates())
 }
+
+// Resweep makes the next poll read everything again.
+func Resweep(p *Poller) { p.st.sweepAt = time.Time{} }
 
 // Attacks are all records that are known, as they were last read, with what is stored of them.
 func (p *Poller) Attacks() (all []record.AttackState) {

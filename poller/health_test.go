@@ -113,11 +113,11 @@ func TestServiceBreaksOffBeforeTheSilence(t *testing.T) {
 func TestStoreEmptied(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
-	for i := range 250 {
+	for i := range 150 {
 		a.add(fmt.Sprintf("x:%03d", i), time.Hour, blocked, incident)
 	}
 	require.NoError(t, p.Poll(t.Context()))
-	require.Len(t, a.store.takeNames(), 250)
+	require.Len(t, a.store.takeNames(), 150)
 	a.store.breaks(func(bool) (before, after bool) { return true, false })
 	a.add("x:new", 0)
 	require.Error(t, p.Poll(t.Context()))
@@ -126,14 +126,14 @@ func TestStoreEmptied(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	events := a.store.takeEvents()
 	require.Len(t, events, 2)
-	require.Equal(t, record.FirstStartFacts{Ongoing: 1, Incidents: 250}, events[0].Detail, "everything was read again")
+	require.Equal(t, record.FirstStartFacts{Ongoing: 1, Incidents: 150}, events[0].Detail, "everything was read again")
 }
 
 // A store that fails over can lose its last writes: events may have been lost with them, so they come again.
 func TestStoreGoesBack(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
-	for i := range 250 {
+	for i := range 150 {
 		a.add(fmt.Sprintf("x:%03d", i), time.Hour, blocked)
 	}
 	require.NoError(t, p.Poll(t.Context()))

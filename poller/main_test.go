@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	full.Checks(10, 100) // a storm each
+	full.Checks(5, 100) // a storm each
 	goleak.VerifyTestMain(m)
 }

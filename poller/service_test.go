@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,7 @@ type attackRecord struct {
 	id, typ, status, state string
 	last                   time.Time
 	hits, vuln, app        int
+	client                 int // 0: 5
 	unlisted               int // sources
 	sources                []string
 	undated                bool // the service leaves last_time out
@@ -37,26 +39,23 @@ type attackRecord struct {
 	begun                  time.Duration // ago, when it is put in; 0: an hour before its last hit
 }
 
-func (r attackRecord) json() map[string]any {
-	top := []map[string]any{}
+// json is the attack as the service lists it. Text in it needs no escape.
+func (r attackRecord) json() string {
+	orNull := func(is bool, value any) string {
+		if is {
+			return fmt.Sprint(value)
+		}
+		return "null"
+	}
+	var top []string
 	for _, ip := range r.sources {
-		top = append(top, map[string]any{"ip": ip, "count": r.hits, "country": "FR"})
+		top = append(top, fmt.Sprintf(`{"ip":%q,"count":%d,"country":"FR"}`, ip, r.hits))
 	}
-	out := map[string]any{
-		"attackid": r.id, "clientid": 5, "domain": "shop.example.com", "poolid": r.app, "method": "POST", "path": "/login", "type": r.typ,
-		"first_time": r.first.Unix(), "last_time": r.last.Unix(), "hits": r.hits, "ip_count": len(r.sources) + r.unlisted,
-		"ip_top": top, "block_status": r.status, "vulnid": nil, "state": nil,
-	}
-	if r.vuln != 0 {
-		out["vulnid"] = r.vuln
-	}
-	if r.undated {
-		out["last_time"] = nil
-	}
-	if r.state != "" {
-		out["state"] = r.state
-	}
-	return out
+	return fmt.Sprintf(`{"attackid":%q,"clientid":%d,"domain":"shop.example.com","poolid":%d,"method":"POST",`+
+		`"path":"/login","type":%q,"first_time":%d,"last_time":%s,"hits":%d,"ip_count":%d,"ip_top":[%s],`+
+		`"block_status":%q,"vulnid":%s,"state":%s}`, r.id, cmp.Or(r.client, 5), r.app, r.typ, r.first.Unix(),
+		orNull(!r.undated, r.last.Unix()), r.hits, len(r.sources)+r.unlisted, strings.Join(top, ","), r.status,
+		orNull(r.vuln != 0, r.vuln), orNull(r.state != "", strconv.Quote(r.state)))
 }
 
 // request is what the service was asked.
@@ -150,6 +149,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		served(q)
 	}
 	w.WriteHeader(status)
+	if page, ok := answer.([]string); ok {
+		_, _ = fmt.Fprintf(w, `{"status":200,"body":[%s]}`, strings.Join(page, ","))
+		return
+	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"status": status, "body": answer})
 }
 
@@ -162,16 +165,15 @@ func (s *service) answer(r *http.Request, q request, limit int, newestFirst bool
 	}
 	switch q.Path {
 	case "/v1/objects/attack":
-		list := s.listed(q, newestFirst)
+		list := s.listed(q, limit, newestFirst)
 		if s.swapped {
 			list = nil
 		}
-		if s.swapped || s.mixed {
-			other := attackRecord{id: "y:1", typ: "sqli", status: "monitored", last: s.now(), first: s.now(), hits: 9}.json()
-			other["clientid"] = 6
-			list = append(list, other)
+		if q.Offset == 0 && (s.swapped || s.mixed) {
+			other := attackRecord{id: "y:1", client: 6, typ: "sqli", status: "monitored", last: s.now(), first: s.now(), hits: 9}
+			list = append(list, other.json())
 		}
-		return http.StatusOK, cut(list, q.Offset, limit)
+		return http.StatusOK, list
 	case "/v1/objects/hint":
 		return http.StatusOK, cut(s.rules, q.Offset, limit)
 	case "/v4/ip_rules":
@@ -180,7 +182,8 @@ func (s *service) answer(r *http.Request, q request, limit int, newestFirst bool
 	return http.StatusNotFound, "Not found"
 }
 
-func (s *service) listed(q request, newestFirst bool) []map[string]any {
+// listed is a page of the attacks that a request asks for.
+func (s *service) listed(q request, limit int, newestFirst bool) []string {
 	var list []*attackRecord
 	for _, r := range s.records {
 		if r.last.Unix() >= q.From && (!q.Incidents || r.vuln != 0) {
@@ -193,9 +196,9 @@ func (s *service) listed(q request, newestFirst bool) []map[string]any {
 		}
 		return strings.Compare(a.id, b.id)
 	})
-	out := make([]map[string]any, len(list))
-	for i, r := range list {
-		out[i] = r.json()
+	out := []string{}
+	for _, r := range cut(list, q.Offset, limit) {
+		out = append(out, r.json())
 	}
 	return out
 }

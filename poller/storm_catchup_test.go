@@ -41,12 +41,12 @@ func TestAFirstStartInAStorm(t *testing.T) {
 	require.NotNil(t, storms(a)[0].Pager)
 }
 
-// A thousand attacks in one poll: incidents, on whatever page, are saved before the storm, and notified with the first
+// Many attacks in one poll: incidents, on whatever page, are saved before the storm, and notified with the first
 // page.
 func TestAStormOfManyPages(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
-	a.addMany("x", 996)
+	a.addMany("x", 396)
 	for i := range 4 {
 		a.add(fmt.Sprint("i:", i), time.Duration(i+1)*time.Second, incident)
 	}
@@ -56,7 +56,7 @@ func TestAStormOfManyPages(t *testing.T) {
 	for i, n := range events {
 		require.Equal(t, i < 4, n.Attack.Attack.Incident(), i)
 	}
-	require.Equal(t, []any{record.NewAttack, record.Grew, 996, 4}, []any{events[4].Kind, events[5].Kind, events[5].Attack.Storm.Grouped, events[5].Attack.Storm.Incidents})
+	require.Equal(t, []any{record.NewAttack, record.Grew, 396, 4}, []any{events[4].Kind, events[5].Kind, events[5].Attack.Storm.Grouped, events[5].Attack.Storm.Incidents})
 	require.Equal(t, copied(t, events), copied(t, a.store.notified[1:]))
 	require.Equal(t, 3, slices.IndexFunc(a.asked(attacks), func(q request) bool { return !q.Incidents && q.Offset > 0 }), "incidents are looked for right after the first page")
 	require.Empty(t, stormPoll(t, a, p, time.Second))

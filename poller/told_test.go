@@ -96,7 +96,7 @@ func tells(t *testing.T, limit int, play func(t *testing.T, w *told)) {
 			Limits: poller.Limits{Attacks: limit, Bytes: 1 << 20, Time: time.Hour}, Log: slog.New(slog.DiscardHandler),
 		})
 		w.polled(time.Second)
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Second)
 		require.Len(t, slack.Messages("#waf"), 1, "the first start")
 		play(t, w)
 	})
@@ -131,12 +131,13 @@ func TestWhatIsStoredOfAnAttackStaysWhileSlackIsAway(t *testing.T) {
 		all := w.stored()
 		kept := []string{all[slices.IndexFunc(all, record.IsStorm)], "x:1"}
 		for range 4 {
-			time.Sleep(11 * time.Minute) // until everything is read again
+			time.Sleep(70 * time.Second) // Slack is asked once more
+			poller.Resweep(w.Poller)
 			w.polled(time.Hour)
 			require.Subset(t, w.stored(), kept)
 		}
 		w.slack.ClearFaults()
-		time.Sleep(10 * time.Minute)
+		time.Sleep(2 * time.Minute)
 		waiting, err := w.store.Outbox.Waiting(t.Context(), "acme")
 		require.NoError(t, err)
 		require.Empty(t, waiting)
@@ -145,6 +146,7 @@ func TestWhatIsStoredOfAnAttackStaysWhileSlackIsAway(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "C1", at.Channel, id)
 		}
+		poller.Resweep(w.Poller)
 		w.polled(time.Hour)
 		require.Empty(t, w.stored())
 	})

@@ -154,7 +154,7 @@ func usage(programs []*kong.Node) string {
 	return b.String()
 }
 
-// newParser parses programs. After help, for which it would exit, it goes on and may fail.
+// newParser parses programs. It doesn't exit after help, so parsing may still fail.
 func newParser(t *terminal) (*kong.Kong, error) {
 	return kong.New(&programs{}, kong.Name("wafbot"), kong.Writers(t.out, t.err), kong.Exit(func(int) { t.helped = true }))
 }

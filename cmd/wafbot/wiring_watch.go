@@ -118,7 +118,7 @@ func (a *app) explain(ctx context.Context, err error) error {
 // listsTimeout bounds reading the service's lists for the log.
 const listsTimeout = 30 * time.Second
 
-// logInForce logs which of wafbot's changes are in force at the service, when their state is of an older version: no
+// logInForce logs which of wafbot's changes are active at the service, when their state is of an older version: no
 // replica ends them until that is removed.
 func (a *app) logInForce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)

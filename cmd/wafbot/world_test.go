@@ -152,7 +152,7 @@ func newWorld(t *testing.T, redis redisServer, way workspace.Ingress) *world {
 	switch way {
 	case workspace.IngressHTTP:
 		w.cfg.Slack.AppToken = ""
-		if !full.On() { // Slack's pace counts over Socket Mode, and in make full everywhere
+		if !full.On() { // Slack's pace counts over Socket Mode, and in make full over both
 			unpaced(w)
 		}
 	case workspace.IngressSocket:

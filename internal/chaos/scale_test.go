@@ -2,6 +2,9 @@ package chaos
 
 import (
 	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -11,8 +14,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/redistest"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 var (
@@ -271,4 +277,357 @@ func (s *scale) kills() (watched time.Duration, polled []time.Duration) {
 	}
 	<-done
 	return watched, polled
+}
+
+// How many hits the routes of the scale run ask for, how many an attack has that is worth a card, and how many noise
+// has.
+const (
+	wantedHits = 30
+	cardHits   = 100
+	noiseHits  = 5
+)
+
+// crowd is the service with very many accounts. What lists attacks, nearly all that polls ask, is written beforehand,
+// so that what is measured is not the emulation; the emulated service answers all else.
+type crowd struct {
+	service http.Handler
+	tenants map[string]*tenant // by token
+	listed  func(path string, at time.Time)
+
+	mu               sync.Mutex
+	requests, serial int
+	marked           time.Time
+}
+
+// tenant is an account of the service.
+type tenant struct {
+	number  int
+	channel string
+
+	mu      sync.Mutex
+	records []*crowdRecord // the newest first
+	polled  time.Time
+	gap     time.Duration // the longest between two polls
+	again   time.Time     // the first poll since the mark
+}
+
+type crowdRecord struct {
+	text   []byte
+	path   string
+	listed bool
+}
+
+func tenantToken(n int) string { return fmt.Sprintf("token-%05d", n) }
+
+func tenantName(n int) string { return fmt.Sprintf("account-%05d", n) }
+
+func channelOf(n, channels int) string { return fmt.Sprintf("C0SC%05d", n%channels) }
+
+// newCrowd has so many accounts, each with attacks that are over.
+func newCrowd(s size) *crowd {
+	c := &crowd{tenants: map[string]*tenant{}}
+	var accounts []waf.Account
+	for n := range s.Accounts {
+		accounts = append(accounts, waf.Account{
+			Name: tenantName(n), Token: tenantToken(n), ClientID: n + 1, Applications: []waf.Application{{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}},
+		})
+		t := &tenant{number: n, channel: channelOf(n, s.Channels)}
+		for i := range s.Attacks {
+			ago := time.Hour + time.Duration(i)*10*time.Minute%(18*time.Hour)
+			t.records = append(t.records, c.record(t, noiseHits, time.Now().Add(-ago)))
+		}
+		c.tenants[tenantToken(n)] = t
+	}
+	c.service = waf.New(waf.Config{Accounts: accounts})
+	return c
+}
+
+// record makes a record of an attack, with so many hits until then.
+func (c *crowd) record(t *tenant, hits int, last time.Time) *crowdRecord {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serial++
+	id := c.serial
+	r := &crowdRecord{path: fmt.Sprintf("/scale/%d", id)}
+	r.text = fmt.Appendf(nil, `{"id":["attacks_x_%d_202611_v_1","S%08d"],"attackid":"attacks_x_%d_202611_v_1:S%08d","clientid":%d,"domain":"shop.example.com","poolid":4,"method":"POST",`+
+		`"parameter":"POST_FORM_URLENCODED_login_value","path":"%s","type":"sqli","first_time":%d,"last_time":%d,"hits":%d,"ip_count":1,"ip_top":[{"ip":"45.%d.%d.%d","count":%d,"country":"FR"}],`+
+		`"country_top":[{"country":"FR","count":%d}],"statuscodes":[200],"vulnid":null,"threat":60,"target":"server","vectors_count":1,"block_status":"monitored","state":null}`,
+		t.number+1, id, t.number+1, id, t.number+1, r.path, last.Add(-time.Minute).Unix(), last.Unix(), hits, id>>16&255, id>>8&255, id&255, hits, hits)
+	return r
+}
+
+// begin has an attack be listed.
+func (t *tenant) begin(r *crowdRecord) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.records = slices.Insert(t.records, 0, r)
+}
+
+// ServeHTTP implements http.Handler.
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	t := c.tenants[r.Header.Get("X-ServiceApi-Token")]
+	if t == nil || r.URL.Path != "/v1/objects/attack" {
+		c.service.ServeHTTP(w, r)
+	} else {
+		c.list(w, r, t)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests++
+}
+
+// list is a page of a tenant's attacks. None of them is an incident.
+func (c *crowd) list(w http.ResponseWriter, r *http.Request, t *tenant) {
+	body, err := io.ReadAll(r.Body)
+	var query struct{ Offset, Limit int }
+	if err != nil || json.Unmarshal(body, &query) != nil {
+		http.Error(w, `{"status":400,"body":"Invalid JSON"}`, http.StatusBadRequest)
+		return
+	}
+	var page [][]byte
+	if !bytes.Contains(body, []byte(`"!vulnid"`)) {
+		page = c.page(t, query.Offset, query.Limit)
+	}
+	text := slices.Concat([]byte(`{"status":200,"body":[`), bytes.Join(page, []byte(",")), []byte(`]}`))
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = w.Write(text)
+}
+
+// page notes that the tenant is polled, and what is listed for the first time.
+func (c *crowd) page(t *tenant, offset, limit int) (page [][]byte) {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if offset == 0 {
+		if !t.polled.IsZero() {
+			t.gap = max(t.gap, now.Sub(t.polled))
+		}
+		t.polled = now
+		if t.again.IsZero() {
+			t.again = now
+		}
+	}
+	for _, r := range t.records[min(offset, len(t.records)):min(offset+limit, len(t.records))] {
+		page = append(page, r.text)
+		if !r.listed {
+			c.listed(r.path, now)
+			r.listed = true
+		}
+	}
+	return page
+}
+
+// add adds how many accounts were polled ever, and since the last reset what was asked and the longest time between two
+// polls of one, up to now.
+func (c *crowd) add(f *figures) {
+	for _, t := range c.tenants {
+		t.mu.Lock()
+		if !t.polled.IsZero() {
+			f.Accounts++
+			f.Gap = max(f.Gap, t.gap, time.Since(t.polled))
+		}
+		t.mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.Requests = c.requests
+}
+
+// mark marks now.
+func (c *crowd) mark() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.marked = time.Now()
+	for _, t := range c.tenants {
+		t.mu.Lock()
+		t.again = time.Time{}
+		t.mu.Unlock()
+	}
+}
+
+// sinceMark is how long after the mark each account was polled, by number; 0: not yet.
+func (c *crowd) sinceMark() []time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]time.Duration, len(c.tenants))
+	for _, t := range c.tenants {
+		t.mu.Lock()
+		if !t.again.IsZero() {
+			all[t.number] = t.again.Sub(c.marked)
+		}
+		t.mu.Unlock()
+	}
+	return all
+}
+
+func (c *crowd) reset() {
+	for _, t := range c.tenants {
+		t.mu.Lock()
+		t.gap = 0
+		t.mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests = 0
+}
+
+// trusting is a client that trusts a certificate.
+func trusting(t testing.TB, file string) *http.Client {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(text))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	t.Cleanup(client.CloseIdleConnections)
+	return client
+}
+
+// usage is what the servers of Redis have been asked, and take.
+type usage struct {
+	commands, bytes, memory int64
+	cpu                     time.Duration
+}
+
+func (s *scale) redisUsage() (u usage) {
+	s.t.Helper()
+	for _, addr := range s.servers {
+		v, err := askRedis(addr, "INFO")
+		require.NoError(s.t, err)
+		fields := map[string]string{}
+		for line := range strings.Lines(v.words[0]) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			fields[name] = value
+		}
+		number := func(name string) float64 {
+			n, err := strconv.ParseFloat(fields[name], 64)
+			require.NoError(s.t, err, name)
+			return n
+		}
+		u.commands += int64(number("total_commands_processed"))
+		u.bytes += int64(number("total_net_input_bytes") + number("total_net_output_bytes"))
+		u.memory += int64(number("used_memory"))
+		u.cpu += time.Duration((number("used_cpu_user") + number("used_cpu_sys")) * float64(time.Second))
+	}
+	return u
+}
+
+// spent is what was used in a time.
+type spent struct {
+	took            time.Duration
+	replicas, world time.Duration // of processors
+	redis           usage         // but its memory: in the end
+	resident        int64         // bytes of all replicas, in the end
+}
+
+// during is what everything used while something went on.
+func (s *scale) during(do func()) (u spent) {
+	s.t.Helper()
+	begun, replicas, world, redis := time.Now(), s.cpu(), cpuOf(s.t, s.world), s.redisUsage()
+	do()
+	after := s.redisUsage()
+	u.took, u.replicas, u.world = time.Since(begun), s.cpu()-replicas, cpuOf(s.t, s.world)-world
+	u.redis = usage{after.commands - redis.commands, after.bytes - redis.bytes, after.memory - s.empty.memory, after.cpu - redis.cpu}
+	for _, one := range s.replicas {
+		u.resident += residentOf(s.t, one.process)
+	}
+	return u
+}
+
+func (s *scale) cpu() (sum time.Duration) {
+	for _, one := range s.replicas {
+		sum += cpuOf(s.t, one.process)
+	}
+	return sum
+}
+
+// cpuOf is the processor time that a process has used. Linux counts hundredths of a second.
+func cpuOf(t testing.TB, p *process) time.Duration {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(stat), ") ") // behind the name
+	fields := strings.Fields(rest)
+	user, err := strconv.ParseInt(fields[11], 10, 64)
+	require.NoError(t, err)
+	system, err := strconv.ParseInt(fields[12], 10, 64)
+	require.NoError(t, err)
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// residentOf is the memory of a process, in bytes.
+func residentOf(t testing.TB, p *process) int64 {
+	t.Helper()
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	require.NoError(t, err)
+	pages, err := strconv.ParseInt(strings.Fields(string(statm))[1], 10, 64)
+	require.NoError(t, err)
+	return pages * int64(os.Getpagesize())
+}
+
+// trips are the machine's own round trips: over TLS to the world, and to Redis. They are medians.
+func (s *scale) trips() (http, redis time.Duration) {
+	s.t.Helper()
+	var https, pings []time.Duration
+	for range 300 {
+		begun := time.Now()
+		res, err := s.http.Get(s.url + "/scale/nothing")
+		require.NoError(s.t, err)
+		_, err = io.Copy(io.Discard, res.Body)
+		require.NoError(s.t, err)
+		res.Body.Close()
+		https = append(https, time.Since(begun))
+		begun = time.Now()
+		require.NoError(s.t, s.redis.Ping(s.t.Context()).Err())
+		pings = append(pings, time.Since(begun))
+	}
+	return part(https, 0.5), part(pings, 0.5)
+}
+
+// part is the duration that a part of all don't exceed; 0 of none.
+func part(all []time.Duration, of float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[min(len(sorted)-1, int(of*float64(len(sorted))))]
+}
+
+// owners are the tokens of all accounts' leases, by number; "": none.
+func (s *scale) owners() []string {
+	s.t.Helper()
+	p := s.redis.Pipeline()
+	asked := make([]*redis.StringCmd, s.size.Accounts)
+	for n := range asked {
+		asked[n] = p.Get(context.Background(), fmt.Sprintf("{a:%s}:lease", tenantName(n)))
+	}
+	_, _ = p.Exec(context.Background()) // of leases that aren't there it says so
+	tokens := make([]string, len(asked))
+	for n, one := range asked {
+		tokens[n] = one.Val()
+	}
+	return tokens
+}
+
+// owned waits until each account that lost its owner has another one, and returns how long after the kill the last of
+// them had, and which they are.
+func (s *scale) owned(before []string, killed time.Time) (last time.Duration, found map[int]bool) {
+	s.t.Helper()
+	const watch = 8 * time.Second // a lease ends within four
+	found = map[int]bool{}
+	for without := 1; without > 0 || time.Since(killed) < watch; pause(s.t.Context(), 100*time.Millisecond) {
+		require.Less(s.t, time.Since(killed), 2*time.Minute, "accounts without an owner: %d", without)
+		without = 0
+		for n, token := range s.owners() {
+			switch {
+			case token == "":
+				without++
+			case token != before[n] && !found[n]:
+				found[n] = true
+				last = time.Since(killed)
+			}
+		}
+	}
+	return last, found
 }

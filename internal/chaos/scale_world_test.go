@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -9,7 +10,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
+	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -267,4 +271,290 @@ func (w *scaleWorld) click() {
 		return
 	}
 	w.clicks[path] = clicked
+}
+
+// What the workspace and the bot know each other by.
+const (
+	scaleTeam   = "T0SCALE00"
+	scaleToken  = "xoxb-scale"
+	scaleSecret = "scale-signing-secret"
+	scaleUser   = "U0ROB0002" // who clicks
+)
+
+func (s size) workspace(base string) workspace.Config {
+	cfg := workspace.Config{
+		TeamID: scaleTeam, BaseURL: base + "/slack", SigningSecret: scaleSecret, BotToken: scaleToken, Deliver: s.Deliver, Ingress: workspace.IngressHTTP,
+		Users: []workspace.User{{ID: scaleUser, Name: "rob", RealName: "Rob Diaz", TeamID: scaleTeam}},
+	}
+	for c := range s.Channels {
+		cfg.Channels = append(cfg.Channels, workspace.Channel{ID: channelOf(c, s.Channels), Name: fmt.Sprintf("waf-%d", c), BotIsMember: true})
+	}
+	return cfg
+}
+
+// clickable is a button.
+type clickable struct {
+	channel, ts, value string
+}
+
+// bucket is Slack's pace in a channel, as the bot is configured to keep it: four messages at once, then one a second.
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+// turn takes a message that was ready then and came now, and returns when its turn was.
+func (b *bucket) turn(ready, now time.Time) time.Time {
+	const burst = 4
+	if b.at.IsZero() {
+		b.tokens, b.at = burst, ready
+	}
+	turn := ready
+	if turn.Before(b.at) {
+		turn = b.at
+	}
+	if left := b.tokens + turn.Sub(b.at).Seconds(); left < 1 {
+		turn = turn.Add(time.Duration((1 - left) * float64(time.Second)))
+	}
+	b.tokens = max(0, min(burst, b.tokens+now.Sub(b.at).Seconds())-1)
+	b.at = now
+	return turn
+}
+
+var (
+	scalePath   = regexp.MustCompile(`/scale/\d+`)
+	scaleButton = regexp.MustCompile(`"value":"((?:ack|deny) [^"]*)"`)
+)
+
+// serveSlack gives calls to the workspace, and notes what it takes.
+func (w *scaleWorld) serveSlack(out http.ResponseWriter, r *http.Request) {
+	at := time.Now()
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if !strings.HasPrefix(r.URL.Path, "/api/") {
+		w.answered("/slack"+r.URL.Path, at)
+		w.slack.ServeHTTP(out, r)
+		return
+	}
+	answer := httptest.NewRecorder()
+	w.slack.ServeHTTP(answer, r)
+	for name, values := range answer.Header() {
+		out.Header()[name] = values
+	}
+	out.WriteHeader(answer.Code)
+	_, _ = out.Write(answer.Body.Bytes())
+	w.called(strings.TrimPrefix(r.URL.Path, "/api/"), body, answer)
+}
+
+func (w *scaleWorld) answered(path string, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clicked, ok := w.clicks[path]
+	if !ok {
+		w.early[path] = at
+		return
+	}
+	w.seen.Answered = append(w.seen.Answered, at.Sub(clicked))
+	delete(w.clicks, path)
+}
+
+// called notes a call of the Web API.
+func (w *scaleWorld) called(method string, body []byte, answer *httptest.ResponseRecorder) {
+	var said struct {
+		OK          bool
+		Channel, TS string
+	}
+	_ = json.Unmarshal(answer.Body.Bytes(), &said)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case answer.Code == http.StatusTooManyRequests:
+		w.seen.Refused++
+	case said.OK && method == "chat.update":
+		w.seen.Edits++
+	case said.OK && method == "chat.postMessage":
+		w.seen.Posts++
+		form, _ := url.ParseQuery(string(body))
+		w.posted(form, clickable{said.Channel, said.TS, ""})
+	}
+}
+
+// posted notes a message. w.mu must be held.
+func (w *scaleWorld) posted(form url.Values, message clickable) {
+	at, channel := time.Now(), message.channel
+	b := w.pace[channel]
+	if b == nil {
+		b = &bucket{}
+		w.pace[channel] = b
+	}
+	text := form.Get("blocks") + form.Get("attachments")
+	if begun := w.storms[channel]; !begun.IsZero() && strings.Contains(strings.ToLower(text), "storm") {
+		w.seen.Storms = append(w.seen.Storms, at.Sub(begun))
+		delete(w.storms, channel)
+	}
+	a, delivery := w.cards[scalePath.FindString(text)], cardDelivery(form)
+	if a == nil || a.storm || delivery == "" || a.delivery != "" && a.delivery != delivery {
+		b.turn(at, at)
+		return
+	}
+	a.delivery = delivery
+	turn := b.turn(a.listed, at)
+	if a.posts++; a.posts > 1 {
+		fmt.Fprintf(os.Stderr, "twice in %s, %s after the service's answer: %s %s\n", channel, at.Sub(a.listed), form.Get("metadata"), text)
+		return
+	}
+	fmt.Fprintf(os.Stderr, "card in %s: %s\n", channel, form.Get("metadata"))
+	w.seen.Cards, w.seen.Behind = append(w.seen.Cards, at.Sub(a.listed)), append(w.seen.Behind, max(0, at.Sub(turn)))
+	for _, m := range scaleButton.FindAllStringSubmatch(text, 2) {
+		message.value = m[1]
+		w.last = append(w.last, message)
+	}
+}
+
+// cardDelivery is the delivery of a message that is a card; "" of any other. Others name attacks, too: those that began
+// in a monitoring gap.
+func cardDelivery(form url.Values) string {
+	var metadata struct {
+		EventType    string `json:"event_type"`
+		EventPayload struct {
+			Delivery string `json:"delivery"`
+		} `json:"event_payload"`
+	}
+	if err := json.Unmarshal([]byte(form.Get("metadata")), &metadata); err != nil || metadata.EventType != "wafbot_card" {
+		return ""
+	}
+	return metadata.EventPayload.Delivery
+}
+
+// The table of a run stands in its document between these.
+const (
+	tableBegins = "<!-- make scale writes from here -->"
+	tableEnds   = "<!-- to here -->"
+)
+
+// idleReplica is what a replica without accounts takes, in bytes: docs/reliability.md has it.
+const idleReplica = 30 << 20
+
+// row is a line of the table.
+type row struct {
+	what string
+	of   func(m measured) string
+}
+
+func percent(used, of time.Duration) string {
+	return fmt.Sprintf("%.1f %%", 100*used.Seconds()/of.Seconds())
+}
+
+func millis(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond)) }
+
+// ratio is a duration in ms, and how many round trips that is.
+func ratio(d, trip time.Duration) string {
+	return fmt.Sprintf("%s (%.1f)", millis(d), float64(d)/float64(trip))
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+
+func (m measured) perAccount(n int64) float64 { return float64(n) / float64(m.size.Accounts) }
+
+func (m measured) perAccountSecond(n int64, in time.Duration) float64 {
+	return m.perAccount(n) / in.Seconds()
+}
+
+// costRows are what it costs.
+func costRows() []row {
+	return []row{
+		{"**at rest**: processors of all replicas, of one core", func(m measured) string { return percent(m.rest.replicas, m.rest.took) }},
+		{"… of an account, µs a second", func(m measured) string {
+			return fmt.Sprintf("%.0f", m.perAccountSecond(int64(m.rest.replicas/time.Microsecond), m.rest.took))
+		}},
+		{"… of Redis' masters; of the emulators", func(m measured) string {
+			return percent(m.rest.redis.cpu, m.rest.took) + "; " + percent(m.rest.world, m.rest.took)
+		}},
+		{"memory of all replicas, MB; of an account beside 30 MB of each replica, kB", func(m measured) string {
+			return fmt.Sprintf("%d; %.0f", m.rest.resident>>20, m.perAccount(m.rest.resident-int64(m.replicas)*idleReplica)/1024)
+		}},
+		{"Redis of an account, kB", func(m measured) string { return fmt.Sprintf("%.1f", m.perAccount(m.rest.redis.memory)/1024) }},
+		{"commands a second of an account, those in scripts included; bytes a second", func(m measured) string {
+			return fmt.Sprintf("%.1f; %.0f", m.perAccountSecond(m.rest.redis.commands, m.rest.took), m.perAccountSecond(m.rest.redis.bytes, m.rest.took))
+		}},
+		{"requests of the service a minute of an account", func(m measured) string {
+			return fmt.Sprintf("%.1f", 60*m.perAccountSecond(int64(m.restAt.Requests), m.rest.took))
+		}},
+		{"**under load**: processors of all replicas; of Redis' masters; of the emulators", func(m measured) string {
+			return percent(m.busy.replicas, m.busy.took) + "; " + percent(m.busy.redis.cpu, m.busy.took) + "; " + percent(m.busy.world, m.busy.took)
+		}},
+		{"memory of all replicas, MB", func(m measured) string { return fmt.Sprint(m.busy.resident >> 20) }},
+	}
+}
+
+// timeRows are how long it takes.
+func timeRows() []row {
+	return []row{
+		{"cards; messages; edits; calls that Slack refused; messages that it hid", func(m measured) string {
+			return fmt.Sprintf("%d; %d; %d; %d; %d", len(m.loadSaw.Cards), m.loadSaw.Posts, m.loadSaw.Edits, m.loadSaw.Refused, m.loadSaw.Hidden)
+		}},
+		{"from the service's answer to the card, ms (round trips): median; of 95 %", func(m measured) string {
+			return ratio(part(m.loadSaw.Cards, 0.5), m.httpTrip) + "; " + ratio(part(m.loadSaw.Cards, 0.95), m.httpTrip)
+		}},
+		{"a card after its turn in its channel, ms: median; of 95 %; the last", func(m measured) string {
+			return millis(part(m.loadSaw.Behind, 0.5)) + "; " + millis(part(m.loadSaw.Behind, 0.95)) + "; " + millis(part(m.loadSaw.Behind, 1))
+		}},
+		{"the storms' cards: how many; the last", func(m measured) string {
+			return fmt.Sprintf("%d; %s", len(m.loadSaw.Storms), seconds(part(m.loadSaw.Storms, 1)))
+		}},
+		{"a click is acknowledged, ms (round trips): median; of 95 %", func(m measured) string {
+			return ratio(part(m.loadSaw.Acked, 0.5), m.httpTrip) + "; " + ratio(part(m.loadSaw.Acked, 0.95), m.httpTrip)
+		}},
+		{"a click is answered, ms (round trips): median; of 95 %", func(m measured) string {
+			return ratio(part(m.loadSaw.Answered, 0.5), m.httpTrip) + "; " + ratio(part(m.loadSaw.Answered, 0.95), m.httpTrip)
+		}},
+		{"**replicas killed**: all its accounts have an owner again", func(m measured) string { return seconds(m.watched) }},
+		{"an account of it is polled again: median; the last", func(m measured) string { return seconds(part(m.polled, 0.5)) + "; " + seconds(part(m.polled, 1)) }},
+		{"the longest between two polls of an account, every 15 s: under load; with kills", func(m measured) string { return seconds(m.loadSaw.Gap) + "; " + seconds(m.left.Gap) }},
+		{"**in the end**: attacks that are worth a card; lost; twice; clicks that nobody took; clicks without an answer", func(m measured) string {
+			return fmt.Sprintf("%d; %d; %d; %d; %d", m.left.Wanted, m.left.Wanted-m.left.Posted, m.left.Twice, m.loadSaw.Unacked+m.left.Unacked, m.left.Unanswered)
+		}},
+	}
+}
+
+// scaleTable shows what runs found, each in a column.
+func scaleTable(all []measured) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	first := all[0]
+	fmt.Fprintf(&b, "%d accounts with %d attacks each, %d channels, %d new attacks a second, %d %% of them worth a card, a click each %s, and a storm in ten accounts at once. %d cores, shared by everything. A round trip over TLS took %s ms, a `PING` of Redis %s ms.\n\n",
+		first.size.Accounts, first.size.Attacks, first.size.Channels, *scaleRate, int(100*worthCards()), clickEach, runtime.NumCPU(), millis(first.httpTrip), millis(first.trip))
+	b.WriteString("| |")
+	for _, m := range all {
+		name := map[string]string{"one": "one Redis", "cluster": "a cluster"}[m.kind]
+		fmt.Fprintf(&b, " %s, replicas: %d |", name, m.replicas)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(all)) + "\n")
+	for _, r := range append(costRows(), timeRows()...) {
+		b.WriteString("| " + r.what + " |")
+		for _, m := range all {
+			b.WriteString(" " + r.of(m) + " |")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// writeTable replaces the table in a document.
+func writeTable(file, table string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the document of the scale run: %w", err)
+	}
+	before, rest, begins := strings.Cut(string(text), tableBegins)
+	_, after, ends := strings.Cut(rest, tableEnds)
+	if !begins || !ends {
+		return fmt.Errorf("%s has no place for a table between %s and %s", file, tableBegins, tableEnds)
+	}
+	if err := os.WriteFile(file, []byte(before+tableBegins+"\n\n"+table+"\n"+tableEnds+after), 0o644); err != nil { //nolint:gosec // a document
+		return fmt.Errorf("write the document of the scale run: %w", err)
+	}
+	return nil
 }

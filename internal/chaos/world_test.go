@@ -2,18 +2,32 @@ package chaos
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log"
+	"math/rand/v2"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/wrongclock"
 )
 
 // world is the emulated service and workspace in their own process, driven through the JSON API.
@@ -220,4 +234,205 @@ func (w *world) received() (map[string]bool, error) {
 		}
 	}
 	return received, err
+}
+
+// startPatience is how long a program may take to say that it is ready.
+const startPatience = time.Minute
+
+// logsOf is a directory for logs, which stay when the test fails.
+func logsOf(t testing.TB, of string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wafbot-"+of+"-")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			fmt.Printf("%s: the logs of %s are kept in %s\n", of, t.Name(), dir)
+			return
+		}
+		require.NoError(t, os.RemoveAll(dir))
+	})
+	return dir
+}
+
+// process is a program that was started. What it prints goes into files.
+type process struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// start starts a program, waits until it prints a match of the pattern, and returns the pattern's group. Its logs are
+// NAME.out and NAME.err.
+func start(t testing.TB, logs, name string, cmd *exec.Cmd, ready *regexp.Regexp) (*process, string, error) {
+	out, err := os.Create(filepath.Join(logs, name+".out"))
+	if err != nil {
+		return nil, "", err
+	}
+	stderr, err := os.Create(filepath.Join(logs, name+".err"))
+	if err != nil {
+		return nil, "", err
+	}
+	said := &watched{pattern: ready, found: make(chan string, 1)}
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, said), io.MultiWriter(stderr, said)
+	if err := cmd.Start(); err != nil {
+		return nil, "", fmt.Errorf("start %s: %w", name, err)
+	}
+	p := &process{cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		_ = cmd.Wait() // how it ended is in its log
+		_ = out.Close()
+		_ = stderr.Close()
+	}()
+	t.Cleanup(p.kill)
+	select {
+	case found := <-said.found:
+		return p, found, nil
+	case <-p.ended:
+		return nil, "", fmt.Errorf("start %s: it ended, see its log", name)
+	case <-time.After(startPatience):
+		p.kill()
+		return nil, "", fmt.Errorf("start %s: it was not ready within %s", name, startPatience)
+	}
+}
+
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// stop asks the process to end, and kills it when it doesn't; that is reported.
+func (p *process) stop(patience time.Duration) error {
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(patience):
+		p.kill()
+		return fmt.Errorf("%s did not end within %s of SIGTERM", p.cmd.Path, patience)
+	}
+}
+
+// watched waits for a pattern in what is written.
+type watched struct {
+	pattern *regexp.Regexp
+	found   chan string
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	done bool
+}
+
+// Write implements io.Writer.
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done {
+		return len(p), nil
+	}
+	w.text.Write(p)
+	if m := w.pattern.FindSubmatch(w.text.Bytes()); m != nil {
+		w.done = true
+		w.found <- string(m[1])
+	}
+	return len(p), nil
+}
+
+// stopPatience is more than a replica may take to stop.
+const stopPatience = 30 * time.Second
+
+// replica is one wafbot serve, killed and started again and again. Only one fault at a time is on it.
+type replica struct {
+	t      testing.TB
+	number int
+	binary string
+	config string
+	logs   string
+	clock  string // of its machine, as wrongclock reads it; "": it is right
+
+	mu      sync.Mutex
+	lives   int
+	process *process // nil: dead
+	address string
+}
+
+var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
+
+// start starts the replica on a free port.
+func (r *replica) start() error {
+	r.lives++
+	cmd := exec.Command(r.binary, "serve", "--config", r.config)
+	cmd.Env = append(os.Environ(), "WAFBOT_LISTEN=127.0.0.1:0", wrongclock.Variable+"="+r.clock)
+	p, address, err := start(r.t, r.logs, fmt.Sprintf("replica%d.%03d", r.number, r.lives), cmd, listening)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.process, r.address = p, address
+	return nil
+}
+
+// add starts one more replica of the round.
+func (r *round) add(binary, config, clock string) *replica {
+	r.t.Helper()
+	one := &replica{t: r.t, number: len(r.replicas), binary: binary, config: config, logs: r.logs, clock: clock}
+	require.NoError(r.t, one.start())
+	r.replicas = append(r.replicas, one)
+	return one
+}
+
+// gone removes the process, so that nothing is delivered to it any more.
+func (r *replica) gone() *process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.process
+	r.process, r.address = nil, ""
+	return p
+}
+
+func (r *replica) kill() { r.gone().kill() }
+
+// terminate stops it as a rolling update does. It gets deliveries until it refuses connections.
+func (r *replica) terminate() error {
+	err := r.process.stop(stopPatience)
+	r.gone()
+	return err
+}
+
+func (r *replica) pause()  { r.process.signal(syscall.SIGSTOP) }
+func (r *replica) resume() { r.process.signal(syscall.SIGCONT) }
+
+// at is where it takes requests; "" while it is dead.
+func (r *replica) at() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.address
+}
+
+// balance opens an address whose requests go to some replica that takes connections, as behind a load balancer without
+// health checks of its own.
+func balance(t testing.TB, replicas func() []*replica) string {
+	t.Helper()
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		err := errors.New("no replica is there")
+		all := replicas()
+		for _, i := range rand.Perm(len(all)) {
+			if address := all[i].at(); address != "" {
+				var conn net.Conn
+				if conn, err = (&net.Dialer{}).DialContext(ctx, network, address); err == nil {
+					return conn, nil
+				}
+			}
+		}
+		return nil, err
+	}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "replicas"}) },
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true},
+		ErrorLog:  log.New(io.Discard, "", 0), // replicas are killed on purpose
+	})
+	t.Cleanup(server.Close)
+	return server.URL
 }

@@ -16,7 +16,7 @@ const Tolerance = 2 * time.Second
 const leap = 30 * time.Second
 
 // Clocks are the clocks that decisions go by. How far each is from the machine's clock is measured whenever it says the
-// time. In between the time goes on with the machine's monotonic clock: setting the machine's clock while the process
+// time. In between the time follows the machine's monotonic clock: setting the machine's clock while the process
 // runs changes nothing.
 type Clocks struct {
 	began time.Time     // of the process, with its monotonic reading

@@ -56,26 +56,6 @@ func TestAuditEntriesAreNumberedWithoutGaps(t *testing.T) {
 	})
 }
 
-func TestAuditEntriesComeBackWhole(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		s := w.open(t)
-		begun := time.Now().Add(-time.Second) // Redis' clock counts, in milliseconds
-		e := record.AuditEntry{
-			At: time.Now().UTC(), Account: "acme", Actor: record.Actor{ID: "U1", Name: "Ann"}, Line: `deny 203.0.113.7 reason="\" é ` + "\x00" + `"`,
-			Outcome: "done", Change: "c1", Attack: "a1", Before: []string{"nothing"}, After: []string{"203.0.113.7"}, Why: "it is still trying",
-		}
-		n, err := s.Audit.Append(t.Context(), e)
-		require.NoError(t, err)
-		e.N = n
-		entries, err := w.open(t).Audit.Entries(t.Context(), "acme", begun)
-		require.NoError(t, err)
-		require.Equal(t, []record.AuditEntry{e}, entries)
-		entries, err = s.Audit.Entries(t.Context(), "acme", time.Now().Add(time.Minute))
-		require.NoError(t, err)
-		require.Empty(t, entries)
-	})
-}
-
 func TestOldAuditEntriesAreDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.openWith(t, store.Config{AuditKeep: time.Nanosecond})
@@ -84,14 +64,14 @@ func TestOldAuditEntriesAreDeleted(t *testing.T) {
 		for range 250 { // Redis trims a hundred at a time
 			last, err = s.Audit.Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
 			require.NoError(t, err)
+			time.Sleep(time.Millisecond) // Redis counts in these
 		}
 		require.EqualValues(t, 250, last, "numbers go on")
 		entries, err := s.Audit.Entries(t.Context(), "acme", time.Time{})
 		require.NoError(t, err)
 		require.Less(t, len(entries), 150)
 		require.Equal(t, last, entries[0].N)
-		_, err = s.Audit.Append(t.Context(), record.AuditEntry{Account: "other", At: time.Now()})
-		require.NoError(t, err)
+		require.NoError(t, failure(s.Audit.Append(t.Context(), record.AuditEntry{Account: "other", At: time.Now()})))
 		entries, err = s.Audit.Entries(t.Context(), "other", time.Time{})
 		require.NoError(t, err)
 		require.Equal(t, []int64{1}, numbers(entries), "of each account")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -47,8 +48,7 @@ func (b *bounded) attacks(t *testing.T, n int) {
 		id := fmt.Sprintf("x:%d-%d", n, i)
 		attack, e := record.AttackID("acme", id), event(fmt.Sprintf("n%d-%d", n, i), id)
 		require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll(id), Evidence: evidenceOf(id), Events: []record.Event{e}}))
-		_, err := b.s.Outbox.BeginNotify(ctx, "acme", e.ID, noon)
-		require.NoError(t, err)
+		require.NoError(t, failure(b.s.Outbox.BeginNotify(ctx, "acme", e.ID, noon)))
 		recordPlace(t, b.s, e, "C1", fmt.Sprintf("%d.%d", n, i))
 		drafted(t, b.s, func(d *store.Draft) error {
 			return saved(d.Save(ctx, record.Saves{Triage: map[string]record.Triage{attack: spoken()}}))
@@ -57,15 +57,12 @@ func (b *bounded) attacks(t *testing.T, n int) {
 		require.NoError(t, b.s.Triage.DropPage(ctx, "acme", attack))
 		gone = append(gone, id)
 	}
-	stale, err := b.s.Cards.Stale(ctx, "acme")
-	require.NoError(t, err)
-	require.Len(t, stale, 5)
+	require.Len(t, must(b.s.Cards.Stale(ctx, "acme"))(t), 5)
 	late := fmt.Sprintf("x:%d-late", n)
 	waits := event("n"+late, late)
 	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Attacks: shownAll(late), Events: []record.Event{waits}}))
 	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: append(gone, late)}))
-	_, err = b.s.Outbox.BeginNotify(ctx, "acme", waits.ID, noon)
-	require.NoError(t, err)
+	require.NoError(t, failure(b.s.Outbox.BeginNotify(ctx, "acme", waits.ID, noon)))
 	recordPlace(t, b.s, waits, "C1", fmt.Sprintf("%d.late", n))
 }
 
@@ -78,20 +75,15 @@ func (b *bounded) people(t *testing.T, n int) {
 	require.NoError(t, err)
 	require.NoError(t, b.s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: ch}}}))
 	ch.State, ch.CheckAt = record.StateUndone, time.Time{}
-	_, err = c.Save(ctx, record.Saves{Changes: []record.Change{ch}})
-	require.NoError(t, err)
+	require.NoError(t, failure(c.Save(ctx, record.Saves{Changes: []record.Change{ch}})))
 	c.Release(ctx)
-	left, err := b.s.Ledger.Changes(ctx, "acme")
-	require.NoError(t, err)
-	require.Empty(t, left)
+	require.Empty(t, must(b.s.Ledger.Changes(ctx, "acme"))(t))
 
 	q := waiting(fmt.Sprintf("r%d", n), long)
 	q.State, q.Outcome, q.CheckAt = record.RequestRejected, "done", time.Time{}
 	drafted(t, b.s, func(d *store.Draft) error { _, err := d.Save(ctx, record.Saves{Request: &q}); return err })
 	require.NoError(t, b.s.Ledger.SaveMessageAt(ctx, "acme", q.ID, record.Place{Channel: "C1", TS: "1.1"}, 1))
-	asked, err := b.s.Ledger.Requests(ctx, "acme")
-	require.NoError(t, err)
-	require.Empty(t, asked)
+	require.Empty(t, must(b.s.Ledger.Requests(ctx, "acme"))(t))
 
 	drafted(t, b.s, func(d *store.Draft) error {
 		return saved(d.Save(ctx, record.Saves{Mutes: &[]record.Mute{muteFor(time.Hour, typeMute)}}))
@@ -140,7 +132,7 @@ func (b *bounded) endless(t *testing.T) map[string]int64 {
 // What a day leaves behind is what the day before left: each key without an end holds one thing, or as much as its
 // bound allows.
 func TestNothingGrowsFromDayToDay(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachWaiting(t, func(t *testing.T, w *world) {
 		s := w.openWith(t, store.Config{AuditKeep: time.Nanosecond})
 		owning(t, s)
 		jobs, _, _ := worker(t, w.open(t))
@@ -149,7 +141,7 @@ func TestNothingGrowsFromDayToDay(t *testing.T) {
 			b.day(t, n)
 		}
 		before := b.endless(t)
-		for n := range 3 {
+		for n := range full.Of(1, 3) {
 			b.day(t, 2+n)
 		}
 		after := b.endless(t)

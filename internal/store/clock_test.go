@@ -25,11 +25,11 @@ func (w *wire) openAhead(t *testing.T, by time.Duration) (*store.Store, *clock.C
 
 func TestBeatsReadRedisClock(t *testing.T) {
 	onEach(t, func(t *testing.T, redis *world) {
-		s, clocks := newWire(t, redis.addr).openAhead(t, -3*time.Hour)
+		s, clocks := redis.newWire(t).openAhead(t, -3*time.Hour)
 		require.NoError(t, s.Replicas.Hear(t.Context()))
 		require.WithinDuration(t, time.Now().Add(-3*time.Hour), clocks.Now(), time.Minute)
 
-		s, clocks = newWire(t, redis.addr).openAhead(t, time.Hour)
+		s, clocks = redis.newWire(t).openAhead(t, time.Hour)
 		newWatch(t).start("it", s, nil)
 		require.Eventually(t, func() bool { return clocks.Offsets().RedisKnown }, patience, 10*time.Millisecond)
 		require.WithinDuration(t, time.Now().Add(time.Hour), clocks.Now(), time.Minute)

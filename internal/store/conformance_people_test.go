@@ -26,28 +26,28 @@ func testTriage(t *testing.T, s conforming) {
 		Notes:   []record.Note{{ID: "n1", By: ann(), At: at, Text: "ours:\n\"pen\" <test> \u202e"}},
 	}
 	one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
-	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, "acme", one)))
-	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")))
+	require.Equal(t, record.Triage{}, must(s.Triage.TriageOf(ctx, "acme", one))(t))
+	require.Empty(t, must(s.Triage.Mutes(ctx, "acme"))(t))
 	s.drafted(t, func(l *store.Draft) {
 		require.NoError(t, saved(l.Save(ctx, record.Saves{Triage: map[string]record.Triage{one: said}})))
 		require.NoError(t, saved(l.Save(ctx, record.Saves{Triage: map[string]record.Triage{two: {Notes: said.Notes}}})))
 		require.NoError(t, saved(l.Save(ctx, record.Saves{Triage: map[string]record.Triage{two: said}})))
 		require.NoError(t, saved(l.Save(ctx, record.Saves{Mutes: &[]record.Mute{mute("m2", at), mute("m1", at)}, Stale: []string{one}})))
 	})
-	require.Equal(t, said, got[record.Triage](t)(s.Triage.TriageOf(ctx, "acme", one)))
-	require.Equal(t, map[string]record.Triage{one: said, two: said}, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, "acme")))
-	require.Equal(t, []record.Mute{mute("m2", at), mute("m1", at)}, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")), "as they were given")
-	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, "other", one)))
-	require.Empty(t, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, "other")))
-	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "other")))
+	require.Equal(t, said, must(s.Triage.TriageOf(ctx, "acme", one))(t))
+	require.Equal(t, map[string]record.Triage{one: said, two: said}, must(s.Triage.AllTriage(ctx, "acme"))(t))
+	require.Equal(t, []record.Mute{mute("m2", at), mute("m1", at)}, must(s.Triage.Mutes(ctx, "acme"))(t), "as they were given")
+	require.Equal(t, record.Triage{}, must(s.Triage.TriageOf(ctx, "other", one))(t))
+	require.Empty(t, must(s.Triage.AllTriage(ctx, "other"))(t))
+	require.Empty(t, must(s.Triage.Mutes(ctx, "other"))(t))
 	s.drafted(t, func(l *store.Draft) { require.NoError(t, saved(l.Save(ctx, record.Saves{Mutes: &[]record.Mute{}}))) })
-	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")))
+	require.Empty(t, must(s.Triage.Mutes(ctx, "acme"))(t))
 }
 
 func testContext(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	known := func(account string) record.AccountContext {
-		return got[record.AccountContext](t)(s.Triage.AccountContext(ctx, account))
+		return must(s.Triage.AccountContext(ctx, account))(t)
 	}
 	require.Equal(t, record.AccountContext{}, known("acme"))
 	protected := []record.Protected{
@@ -73,15 +73,15 @@ func testContext(t *testing.T, s conforming) {
 
 func testPermissions(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ledger.PermissionLoss(ctx, "acme")))
+	require.Equal(t, record.PermissionLoss{}, must(s.Ledger.PermissionLoss(ctx, "acme"))(t))
 	loss := record.PermissionLoss{Account: "acme", Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists},
 		Refused: []record.RefusedChange{{Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7", By: ann(), At: at}}}
 	for range 2 { // the second is in the place of the first
 		s.drafted(t, func(l *store.Draft) { require.NoError(t, saved(l.Save(ctx, record.Saves{Loss: &loss}))) })
-		require.Equal(t, loss, got[record.PermissionLoss](t)(s.Ledger.PermissionLoss(ctx, "acme")))
+		require.Equal(t, loss, must(s.Ledger.PermissionLoss(ctx, "acme"))(t))
 		loss.Until, loss.Revision = at.Add(time.Minute), 2
 	}
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ledger.PermissionLoss(ctx, "other")))
+	require.Equal(t, record.PermissionLoss{}, must(s.Ledger.PermissionLoss(ctx, "other"))(t))
 }
 
 func testBasis(t *testing.T, s conforming) {
@@ -111,7 +111,7 @@ func testBasis(t *testing.T, s conforming) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, record.Basis{
-		Changes: got[[]record.Change](t)(s.Ledger.Changes(ctx, "acme")), Context: record.AccountContext{RulesLockedAt: at}, Loss: loss, Attack: attack, Known: known, Triage: said, Observed: seen,
+		Changes: must(s.Ledger.Changes(ctx, "acme"))(t), Context: record.AccountContext{RulesLockedAt: at}, Loss: loss, Attack: attack, Known: known, Triage: said, Observed: seen,
 	}, whole)
 	require.Len(t, whole.Changes, 1)
 	whole.Attack, whole.Known, whole.Triage, whole.Observed = "", apiclient.Attack{}, record.Triage{}, record.Observation{}
@@ -124,23 +124,23 @@ func testDrills(t *testing.T, s conforming) {
 	living, heard := s.Replicas.Living()
 	require.True(t, heard)
 	require.Equal(t, 1, living)
-	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Triage.Drill(ctx, "acme")))
+	require.Equal(t, record.Drill{}, must(s.Triage.Drill(ctx, "acme"))(t))
 	d := record.Drill{
 		ID: "d1", Account: "acme", By: ann(), At: at, Page: true, Cards: []record.DrillCard{{Channel: "C1", Mention: "S1", Pager: "everything"}},
 	}
 	for range 2 { // the second is in the place of the first
 		s.drafted(t, func(l *store.Draft) { require.NoError(t, saved(l.Save(ctx, record.Saves{Drill: &d}))) })
-		require.Equal(t, d, got[record.Drill](t)(s.Triage.Drill(ctx, "acme")))
+		require.Equal(t, d, must(s.Triage.Drill(ctx, "acme"))(t))
 		by := ann()
 		d.Cards[0].By, d.Cards[0].After = &by, time.Minute
 	}
-	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Triage.Drill(ctx, "other")))
+	require.Equal(t, record.Drill{}, must(s.Triage.Drill(ctx, "other"))(t))
 }
 
 func testEfficacy(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	found := func(account string) map[string]record.Efficacy {
-		return got[map[string]record.Efficacy](t)(s.Ledger.Efficacy(ctx, account))
+		return must(s.Ledger.Efficacy(ctx, account))(t)
 	}
 	require.Empty(t, found("acme"))
 	ch := record.Change{ID: "c1", Account: "acme", AttackID: "a1", State: record.StateDone, At: at}

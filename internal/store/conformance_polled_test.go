@@ -22,7 +22,7 @@ func testPolled(t *testing.T, s conforming) {
 	s.polled(t, polled{At: at, Attacks: []apiclient.Attack{one, two}, Evidence: map[string]record.Evidence{"x:1": evidence}})
 
 	find := func(account, prefix string) map[string]apiclient.Attack {
-		return got[map[string]apiclient.Attack](t)(s.Attacks.FindAttacks(ctx, account, prefix))
+		return must(s.Attacks.FindAttacks(ctx, account, prefix))(t)
 	}
 	require.Equal(t, map[string]apiclient.Attack{id: one, record.AttackID("acme", "x:2"): two}, find("acme", ""))
 	require.Equal(t, map[string]apiclient.Attack{id: one}, find("acme", id))
@@ -61,7 +61,7 @@ func testPolled(t *testing.T, s conforming) {
 func testOutages(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	outages := func(account string, since time.Time) []record.Outage {
-		return got[[]record.Outage](t)(s.Attacks.Outages(ctx, account, since))
+		return must(s.Attacks.Outages(ctx, account, since))(t)
 	}
 	require.Empty(t, outages("acme", time.Time{}))
 	first := record.Outage{From: at.Add(-5 * time.Hour), Until: at.Add(-4 * time.Hour), Why: "the service answers with errors"}
@@ -89,10 +89,10 @@ func testStorms(t *testing.T, s conforming) {
 	}
 	require.Equal(t, []record.StormSeen{
 		{KnownAttack: known(newer), Storm: storms[newer.ID], SeenAt: at}, {KnownAttack: known(older), Storm: storms[older.ID], SeenAt: at},
-	}, got[[]record.StormSeen](t)(s.Attacks.Storms(ctx, "acme")))
+	}, must(s.Attacks.Storms(ctx, "acme"))(t))
 	require.Equal(t, []record.StormSeen{{KnownAttack: known(late), SeenAt: at}, {KnownAttack: known(early), SeenAt: at}},
-		got[[]record.StormSeen](t)(s.Attacks.Grouped(ctx, "acme", known(older).ID)), "the latest hit first")
-	require.Empty(t, got[[]record.StormSeen](t)(s.Attacks.Grouped(ctx, "acme", known(newer).ID)))
-	require.Empty(t, got[[]record.StormSeen](t)(s.Attacks.Grouped(ctx, "other", known(older).ID)))
-	require.Empty(t, got[[]record.StormSeen](t)(s.Attacks.Storms(ctx, "other")))
+		must(s.Attacks.Grouped(ctx, "acme", known(older).ID))(t), "the latest hit first")
+	require.Empty(t, must(s.Attacks.Grouped(ctx, "acme", known(newer).ID))(t))
+	require.Empty(t, must(s.Attacks.Grouped(ctx, "other", known(older).ID))(t))
+	require.Empty(t, must(s.Attacks.Storms(ctx, "other"))(t))
 }

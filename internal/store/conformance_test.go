@@ -206,25 +206,14 @@ func (s conforming) drafted(t *testing.T, do func(d *store.Draft)) {
 func (s conforming) save(t *testing.T, all ...record.Change) {
 	t.Helper()
 	s.drafted(t, func(d *store.Draft) {
-		n, err := d.Save(t.Context(), record.Saves{Changes: all})
-		require.NoError(t, err)
-		require.Zero(t, n, "there is no entry")
+		require.Zero(t, must(d.Save(t.Context(), record.Saves{Changes: all}))(t), "there is no entry")
 	})
 }
 
 func entry(at time.Time, line string) record.AuditEntry {
 	return record.AuditEntry{
 		At: at, Account: "acme", Actor: ann(), Line: line, Outcome: "done",
-		Before: []string{"nothing"}, After: []string{"203.0.113.7"},
-	}
-}
-
-// got is a value that was read without an error.
-func got[T any](t *testing.T) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
+		Before: []string{"nothing"}, After: []string{"203.0.113.7"}, Change: "c1", Attack: "a1", Why: "it is still trying",
 	}
 }
 

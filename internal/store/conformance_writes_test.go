@@ -18,7 +18,7 @@ import (
 
 func (s conforming) changeIDs(t *testing.T, account string) (ids []string) {
 	t.Helper()
-	for _, c := range got[[]record.Change](t)(s.Ledger.Changes(t.Context(), account)) {
+	for _, c := range must(s.Ledger.Changes(t.Context(), account))(t) {
 		ids = append(ids, c.ID)
 	}
 	return ids
@@ -39,7 +39,7 @@ func testChanges(t *testing.T, s conforming) {
 	}
 	whole.State = record.StateDone
 	s.save(t, whole)
-	require.Equal(t, whole, got[[]record.Change](t)(s.Ledger.Changes(t.Context(), "acme"))[3])
+	require.Equal(t, whole, must(s.Ledger.Changes(t.Context(), "acme"))(t)[3])
 	require.Empty(t, s.changeIDs(t, "other"))
 
 	s.drafted(t, func(l *store.Draft) {
@@ -47,11 +47,9 @@ func testChanges(t *testing.T, s conforming) {
 		n, err := l.Save(t.Context(), record.Saves{Changes: []record.Change{whole}, Entry: &e})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
-		n, err = l.Save(t.Context(), record.Saves{})
-		require.NoError(t, err)
-		require.Zero(t, n, "nothing is stored")
+		require.Zero(t, must(l.Save(t.Context(), record.Saves{}))(t), "nothing is stored")
 	})
-	require.Len(t, got[[]record.AuditEntry](t)(s.Audit.Entries(t.Context(), "acme", at.Add(-time.Minute))), 1)
+	require.Len(t, must(s.Audit.Entries(t.Context(), "acme", at.Add(-time.Minute)))(t), 1)
 }
 
 // eventOf is one of the account.
@@ -95,16 +93,16 @@ func testDraft(t *testing.T, s conforming) {
 	for what, err := range errs {
 		require.ErrorIs(t, err, store.ErrChanged, what)
 	}
-	require.Equal(t, []record.Mute{mute("m2", at)}, got[[]record.Mute](t)(s.Triage.Mutes(ctx, "acme")))
+	require.Equal(t, []record.Mute{mute("m2", at)}, must(s.Triage.Mutes(ctx, "acme"))(t))
 	require.Empty(t, s.changeIDs(t, "acme"))
-	require.Empty(t, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", at.Add(time.Hour))))
+	require.Empty(t, must(s.Ledger.DueChanges(ctx, "acme", at.Add(time.Hour)))(t))
 	require.Empty(t, s.trail(t, time.Time{}))
-	require.EqualValues(t, 1, got[int64](t)(s.Audit.Append(ctx, entry(at, "status"))), "nothing was numbered")
-	require.Empty(t, got[[]record.ApprovalRequest](t)(s.Ledger.Requests(ctx, "acme")))
-	require.Empty(t, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, "acme")))
-	require.Equal(t, record.AccountContext{Mutes: []record.Mute{mute("m2", at)}}, got[record.AccountContext](t)(s.Triage.AccountContext(ctx, "acme")))
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ledger.PermissionLoss(ctx, "acme")))
-	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Triage.Drill(ctx, "acme")))
+	require.EqualValues(t, 1, must(s.Audit.Append(ctx, entry(at, "status")))(t), "nothing was numbered")
+	require.Empty(t, must(s.Ledger.Requests(ctx, "acme"))(t))
+	require.Empty(t, must(s.Triage.AllTriage(ctx, "acme"))(t))
+	require.Equal(t, record.AccountContext{Mutes: []record.Mute{mute("m2", at)}}, must(s.Triage.AccountContext(ctx, "acme"))(t))
+	require.Equal(t, record.PermissionLoss{}, must(s.Ledger.PermissionLoss(ctx, "acme"))(t))
+	require.Equal(t, record.Drill{}, must(s.Triage.Drill(ctx, "acme"))(t))
 	require.Empty(t, s.events(t), "neither the state nor its events")
 	s.save(t, record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: at}) // begun anew it is stored
 }
@@ -145,8 +143,7 @@ func testClaim(t *testing.T, s conforming) {
 	_, before, err := s.Ledger.Begin(ctx, "acme", "")
 	require.NoError(t, err)
 	ch.State = record.StateDone
-	_, err = mine.Save(ctx, record.Saves{Changes: []record.Change{ch}})
-	require.NoError(t, err)
+	require.NoError(t, failure(mine.Save(ctx, record.Saves{Changes: []record.Change{ch}})))
 	require.ErrorIs(t, saved(before.Save(ctx, record.Saves{Mutes: &[]record.Mute{}})), store.ErrChanged, "an outcome is a write, too")
 	require.NoError(t, held.Err(), "a claim that was resumed ends when it is released: others may have been claimed with it")
 	mine.Release(ctx)
@@ -166,15 +163,13 @@ func testClaimAll(t *testing.T, s conforming) {
 	require.ErrorIs(t, err, store.ErrChanged)
 	require.ElementsMatch(t, []string{"c1", "c2"}, s.changeIDs(t, "acme"))
 	one.State = record.StateFailed
-	_, err = mine.Save(ctx, record.Saves{Changes: []record.Change{one}})
-	require.NoError(t, err)
+	require.NoError(t, failure(mine.Save(ctx, record.Saves{Changes: []record.Change{one}})))
 	for _, ch := range []record.Change{one, two} {
 		_, _, err = s.Ledger.Resume(ctx, ch)
 		require.ErrorIs(t, err, store.ErrClaimed, ch.ID)
 	}
 	two.State = record.StateDone
-	_, err = mine.Save(ctx, record.Saves{Changes: []record.Change{two}})
-	require.NoError(t, err)
+	require.NoError(t, failure(mine.Save(ctx, record.Saves{Changes: []record.Change{two}})))
 	mine.Release(ctx)
 	_, last, err := s.Ledger.Resume(ctx, two)
 	require.NoError(t, err)
@@ -191,9 +186,9 @@ func testLostClaim(t *testing.T, s conforming) {
 	_, err := mine.Save(ctx, record.Saves{Changes: []record.Change{done}, Events: []record.Event{eventOf("settled", record.ChangeSettled, record.ChangeFacts{Change: "c1"})}, Entry: &e})
 	require.ErrorIs(t, err, store.ErrLost)
 	mine.Release(ctx)
-	require.Equal(t, []record.Change{ch}, got[[]record.Change](t)(s.Ledger.Changes(ctx, "acme")))
+	require.Equal(t, []record.Change{ch}, must(s.Ledger.Changes(ctx, "acme"))(t))
 	require.Empty(t, s.trail(t, time.Time{}))
-	require.EqualValues(t, 1, got[int64](t)(s.Audit.Append(ctx, e)), "nothing was numbered")
+	require.EqualValues(t, 1, must(s.Audit.Append(ctx, e))(t), "nothing was numbered")
 	require.Empty(t, s.events(t))
 }
 
@@ -256,7 +251,7 @@ func testOneStep(t *testing.T, s conforming) {
 func testDue(t *testing.T, s conforming) {
 	at := now()
 	due := func(account string, now time.Time) []string {
-		return got[[]string](t)(s.Ledger.DueChanges(t.Context(), account, now))
+		return must(s.Ledger.DueChanges(t.Context(), account, now))(t)
 	}
 	rule := []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{}, Sent: true, Done: true, ID: 7}}
 	patch := record.Change{ID: "patch", Account: "acme", State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule}
@@ -297,8 +292,8 @@ func testDecisions(t *testing.T, s conforming) {
 		ch.CheckAt = change.CheckAt(*ch)
 	}
 	s.save(t, asked, quiet, deleted, switched)
-	require.Contains(t, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", change.CheckAt(switched))), "c4", "which mode it left is looked at soon")
-	require.Equal(t, []string{"c3"}, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", change.CheckAt(deleted))), "whether it went is looked at soon")
+	require.Contains(t, must(s.Ledger.DueChanges(ctx, "acme", change.CheckAt(switched)))(t), "c4", "which mode it left is looked at soon")
+	require.Equal(t, []string{"c3"}, must(s.Ledger.DueChanges(ctx, "acme", change.CheckAt(deleted)))(t), "whether it went is looked at soon")
 	deleted.Fault = "still listed"
 	notified := asked
 	notified.Does = "asked whether it is to hold longer"
@@ -309,9 +304,9 @@ func testDecisions(t *testing.T, s conforming) {
 	s.drafted(t, func(l *store.Draft) {
 		require.NoError(t, saved(l.Save(ctx, record.Saves{Due: []record.DueDecision{verified, record.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, record.DueDecision{Change: checked}, record.DueDecision{Change: deleted, Listed: true}}})))
 	})
-	require.Equal(t, []record.Change{notified, quiet, deleted, verified.Change}, got[[]record.Change](t)(s.Ledger.Changes(ctx, "acme")), "only what people are notified of changes the change")
-	require.Equal(t, []string{"c1", "c4"}, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", at.Add(2*time.Hour))), "no next time: never")
-	require.Empty(t, got[[]string](t)(s.Ledger.DueChanges(ctx, "acme", at.Add(59*time.Second))))
+	require.Equal(t, []record.Change{notified, quiet, deleted, verified.Change}, must(s.Ledger.Changes(ctx, "acme"))(t), "only what people are notified of changes the change")
+	require.Equal(t, []string{"c1", "c4"}, must(s.Ledger.DueChanges(ctx, "acme", at.Add(2*time.Hour)))(t), "no next time: never")
+	require.Empty(t, must(s.Ledger.DueChanges(ctx, "acme", at.Add(59*time.Second)))(t))
 }
 
 // requestOf is a request that was asked then.
@@ -326,18 +321,14 @@ func requestOf(id string, at time.Time) record.ApprovalRequest {
 func testRequests(t *testing.T, s conforming) {
 	at, ctx := now(), t.Context()
 	all := func(account string) []record.ApprovalRequest {
-		return got[[]record.ApprovalRequest](t)(s.Ledger.Requests(ctx, account))
+		return must(s.Ledger.Requests(ctx, account))(t)
 	}
 	require.Empty(t, all("acme"))
 	s.drafted(t, func(l *store.Draft) {
 		e := entry(at, "deny country:FR")
-		n, err := l.Save(ctx, record.Saves{Request: new(requestOf("r1", at)), Entry: &e})
-		require.NoError(t, err)
-		require.EqualValues(t, 1, n)
+		require.EqualValues(t, 1, must(l.Save(ctx, record.Saves{Request: new(requestOf("r1", at)), Entry: &e}))(t))
 		for _, q := range []record.ApprovalRequest{requestOf("r3", at.Add(time.Second)), requestOf("r2", at.Add(time.Second))} {
-			n, err = l.Save(ctx, record.Saves{Request: &q})
-			require.NoError(t, err)
-			require.Zero(t, n)
+			require.Zero(t, must(l.Save(ctx, record.Saves{Request: &q}))(t))
 		}
 	})
 	for range 5 { // the same order each time
@@ -348,8 +339,7 @@ func testRequests(t *testing.T, s conforming) {
 	decided := requestOf("r1", at)
 	decided.State, decided.Revision = record.RequestExpired, 2
 	s.drafted(t, func(l *store.Draft) {
-		_, err := l.Save(ctx, record.Saves{Request: &decided})
-		require.NoError(t, err)
+		require.NoError(t, failure(l.Save(ctx, record.Saves{Request: &decided})))
 	})
 	require.Equal(t, decided, all("acme")[2], "in the place of what it was")
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -136,30 +138,36 @@ func TestDamagedValuesAreSetAside(t *testing.T) {
 		damage := damages[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newMini(t)
-			if name == "another kind" { // of which a miniredis answers XLEN twice
+			if name == "another kind" { // a miniredis answers XLEN twice
 				if testing.Short() {
 					t.Skip("wants a real redis-server")
 				}
-				w = newReal(t)
+				requireDamageIsSetAside(t, newReal(t), damage)
+				return
 			}
-			s := w.openWith(t, store.Config{Off: true})
-			leaveEverything(t, s)
-			require.Empty(t, useEverything(t, s))
-			for _, key := range w.keys(t) {
-				kind := w.rdb.Type(t.Context(), key).Val()
-				before := w.rdb.Dump(t.Context(), key).Val()
-				damage(t, w.rdb, key, kind)
-				if key == "{a:acme}:attacks" || key == "{a:acme}:last_good" || key == "{a:acme}:first_start" {
-					useEverything(t, s) // it fails once, and is rebuilt
-				}
-				require.Empty(t, useEverything(t, s), "%s, which held %q", key, before)
-			}
+			synctest.Test(t, func(t *testing.T) { requireDamageIsSetAside(t, newDialled(t), damage) })
 		})
 	}
 }
 
-// A change whose record can't be read may be in force: it stays known by its id, also when its record was set aside
+// requireDamageIsSetAside damages each key in turn.
+func requireDamageIsSetAside(t *testing.T, w *world, damage func(t *testing.T, rdb *redis.Client, key, kind string)) {
+	t.Helper()
+	s := w.openWith(t, store.Config{Off: true})
+	leaveEverything(t, s)
+	require.Empty(t, useEverything(t, s))
+	for _, key := range w.keys(t) {
+		kind := w.rdb.Type(t.Context(), key).Val()
+		before := w.rdb.Dump(t.Context(), key).Val()
+		damage(t, w.rdb, key, kind)
+		if key == "{a:acme}:attacks" || key == "{a:acme}:last_good" || key == "{a:acme}:first_start" {
+			useEverything(t, s) // it fails once, and is rebuilt
+		}
+		require.Empty(t, useEverything(t, s), "%s, which held %q", key, before)
+	}
+}
+
+// A change whose record can't be read may be active: it stays known by its id, also when its record was set aside
 // before.
 func TestAnUnreadableChangeIsUnknownNotAbsent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
@@ -189,12 +197,10 @@ func TestAnUnreadableChangeIsUnknownNotAbsent(t *testing.T) {
 func TestWhatIsSetAsideIsBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		for range 120 {
-			require.NoError(t, w.rdb.HSet(t.Context(), "{a:acme}:triage", time.Now().String(), "garbage").Err())
+		for i := range 120 {
+			require.NoError(t, w.rdb.HSet(t.Context(), "{a:acme}:triage", fmt.Sprint("a", i), "garbage").Err())
 		}
-		all, err := s.Triage.AllTriage(t.Context(), "acme")
-		require.NoError(t, err)
-		require.Empty(t, all)
+		require.Empty(t, must(s.Triage.AllTriage(t.Context(), "acme"))(t))
 		require.EqualValues(t, 50, w.rdb.HLen(t.Context(), "{a:acme}:damaged").Val())
 		require.Positive(t, w.rdb.PTTL(t.Context(), "{a:acme}:damaged").Val())
 		require.Zero(t, w.rdb.Exists(t.Context(), "{a:acme}:triage").Val())
@@ -210,9 +216,7 @@ func TestTheAuditLogSurvivesItsCounter(t *testing.T) {
 			_, err := s.Audit.Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
 			require.NoError(t, err)
 		}
-		entries, err := s.Audit.Entries(t.Context(), "acme", time.Time{})
-		require.NoError(t, err)
-		require.Equal(t, []int64{4, 3, 2}, numbers(entries))
+		require.Equal(t, []int64{4, 3, 2}, numbers(must(s.Audit.Entries(t.Context(), "acme", time.Time{}))(t)))
 	})
 }
 
@@ -258,8 +262,7 @@ func TestAnOldRedisIsRefused(t *testing.T) {
 		require.Equal(t, stored, w.rdb.HGetAll(ctx, "{a:acme}:changes").Val())
 		require.Zero(t, w.rdb.Exists(ctx, "{a:acme}:audited", "{a:acme}:audit").Val())
 		net.SetFilters(nil, nil)
-		_, err = c.Save(ctx, record.Saves{Changes: []record.Change{done}})
-		require.NoError(t, err)
+		require.NoError(t, failure(c.Save(ctx, record.Saves{Changes: []record.Change{done}})))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -32,7 +33,7 @@ func TestADroppedAttackFindsItsCard(t *testing.T) {
 		saves(record.NewAttack, first, 1)
 		card := l.card(attack)
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", record.PollUpdate{Delete: []string{one.ID}}))
-		time.Sleep(10 * time.Minute)
+		time.Sleep(time.Duration(full.Of(3, 10)) * time.Minute)
 
 		edits := len(l.way.edited())
 		saves(record.NewAttack, first, 1)
@@ -42,9 +43,7 @@ func TestADroppedAttackFindsItsCard(t *testing.T) {
 		saves(record.Worsened, fmt.Sprint("worse ", one.ID), 2)
 		require.Len(t, l.way.said(), 2)
 		require.Equal(t, 1, l.way.saidOf("It got worse"))
-		waiting, err := l.store.Outbox.Waiting(t.Context(), "acme")
-		require.NoError(t, err)
-		require.Empty(t, waiting)
+		require.Empty(t, must(l.store.Outbox.Waiting(t.Context(), "acme"))(t))
 	})
 }
 
@@ -55,16 +54,12 @@ func TestTheCardOfADamagedPlaceIsFoundAgain(t *testing.T) {
 		owning(t, s)
 		ctx, n := t.Context(), event(record.CardDelivery("acme", "x:1"), "x:1")
 		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{n}}))
-		_, err := s.Outbox.Notified(ctx, n, "C1", "1.1", true)
-		require.NoError(t, err)
+		require.NoError(t, failure(s.Outbox.Notified(ctx, n, "C1", "1.1", true)))
 		attack := record.AttackID("acme", "x:1")
 		for _, text := range []string{"garbage", "{", "null", "[1]", "-1"} {
 			require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, text).Err())
-			_, err = s.Outbox.Notified(ctx, n, "C1", "1.1", true)
-			require.NoError(t, err)
-			at, err := s.Cards.Card(ctx, "acme", attack)
-			require.NoError(t, err)
-			require.Equal(t, record.Place{Channel: "C1", TS: "1.1"}, at, text)
+			require.NoError(t, failure(s.Outbox.Notified(ctx, n, "C1", "1.1", true)))
+			require.Equal(t, record.Place{Channel: "C1", TS: "1.1"}, must(s.Cards.Card(ctx, "acme", attack))(t), text)
 		}
 	})
 }

@@ -27,9 +27,7 @@ func TestEfficacy(t *testing.T) {
 		got, err := other.Ledger.Efficacy(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": {Finding: record.NotWorking}}, got)
-		file, err := other.Cards.Details(ctx, "acme", "a1", nil)
-		require.NoError(t, err)
-		require.Equal(t, got, file.Efficacy)
+		require.Equal(t, got, must(other.Cards.Details(ctx, "acme", "a1", nil))(t).Efficacy)
 		marks, err := other.Cards.Stale(ctx, "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1")
@@ -38,10 +36,7 @@ func TestEfficacy(t *testing.T) {
 
 		ch.State, ch.EndedAt = record.StateUndone, time.Now().Add(-31*24*time.Hour)
 		save(t, s, ch)
-		_, err = s.Ledger.Changes(ctx, "acme")
-		require.NoError(t, err)
-		got, err = other.Ledger.Efficacy(ctx, "acme")
-		require.NoError(t, err)
-		require.NotContains(t, got, "c1", "deleted with its change")
+		require.NoError(t, failure(s.Ledger.Changes(ctx, "acme")))
+		require.NotContains(t, must(other.Ledger.Efficacy(ctx, "acme"))(t), "c1", "deleted with its change")
 	})
 }

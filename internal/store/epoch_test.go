@@ -23,37 +23,27 @@ func rebuilt() store.Rebuilt {
 
 func restore(t *testing.T, s *store.Store, r store.Rebuilt) {
 	t.Helper()
-	begun, err := s.Ledger.Restore(t.Context(), "acme", r)
-	require.NoError(t, err)
-	require.True(t, begun)
+	require.True(t, must(s.Ledger.Restore(t.Context(), "acme", r))(t))
 }
 
 func TestAStateBeginsWithWhatWasRebuilt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		epoch, err := s.Ledger.Epoch(ctx, "acme")
-		require.NoError(t, err)
-		require.Empty(t, epoch)
+		require.Empty(t, must(s.Ledger.Epoch(ctx, "acme"))(t))
 
 		r := rebuilt()
 		restore(t, s, r)
-		epoch, err = s.Ledger.Epoch(ctx, "acme")
-		require.NoError(t, err)
-		require.Equal(t, r.Epoch, epoch)
+		require.Equal(t, r.Epoch, must(s.Ledger.Epoch(ctx, "acme"))(t))
 		m, err := s.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, record.PollState{LastGood: r.At, FirstStart: r.FirstStart, Attacks: r.Attacks}, m)
 		at, err := s.Cards.Card(ctx, "acme", r.Cards[0].Attack)
 		require.NoError(t, err)
 		require.Equal(t, record.Place{Channel: "C1", TS: "1.1"}, at)
-		attack, err := s.Cards.AttackAt(ctx, "acme", "C1", "1.1")
-		require.NoError(t, err)
-		require.Equal(t, r.Cards[0].Attack, attack)
+		require.Equal(t, r.Cards[0].Attack, must(s.Cards.AttackAt(ctx, "acme", "C1", "1.1"))(t))
 		require.Equal(t, []string{"c1"}, changeIDs(t, s))
 		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(2*time.Hour)))
-		waiting, err := s.Outbox.Waiting(ctx, "acme")
-		require.NoError(t, err)
-		require.Len(t, waiting, 1)
+		require.Len(t, must(s.Outbox.Waiting(ctx, "acme"))(t), 1)
 		for _, key := range w.keys(t) {
 			require.Contains(t, key, "{a:acme}:", "another account is read back by itself")
 		}
@@ -77,9 +67,7 @@ func TestWhatWasWrittenSinceIsNewer(t *testing.T) {
 		require.Equal(t, 99, m.Attacks["x:1"].Revision)
 		require.Contains(t, m.Attacks, "x:2")
 		require.Equal(t, noon.Add(time.Minute), m.LastGood)
-		all, err := s.Ledger.Changes(ctx, "acme")
-		require.NoError(t, err)
-		require.Equal(t, record.StateUndone, all[0].State)
+		require.Equal(t, record.StateUndone, must(s.Ledger.Changes(ctx, "acme"))(t)[0].State)
 	})
 }
 
@@ -88,18 +76,10 @@ func TestOneProcessBeginsAState(t *testing.T) {
 		s, ctx := w.open(t), t.Context()
 		first := store.Rebuilt{Epoch: store.NewEpoch()}
 		restore(t, s, first)
-		begun, err := s.Ledger.Restore(ctx, "acme", rebuilt())
-		require.NoError(t, err)
-		require.False(t, begun, "another was faster")
-		epoch, err := s.Ledger.Epoch(ctx, "acme")
-		require.NoError(t, err)
-		require.Equal(t, first.Epoch, epoch)
-		waiting, err := s.Outbox.Waiting(ctx, "acme")
-		require.NoError(t, err)
-		require.Empty(t, waiting, "nothing is said twice")
-		m, err := s.Attacks.Load(ctx, "acme")
-		require.NoError(t, err)
-		require.True(t, m.LastGood.IsZero(), "a first start")
+		require.False(t, must(s.Ledger.Restore(ctx, "acme", rebuilt()))(t), "another was faster")
+		require.Equal(t, first.Epoch, must(s.Ledger.Epoch(ctx, "acme"))(t))
+		require.Empty(t, must(s.Outbox.Waiting(ctx, "acme"))(t), "nothing is said twice")
+		require.True(t, must(s.Attacks.Load(ctx, "acme"))(t).LastGood.IsZero(), "a first start")
 	})
 }
 
@@ -122,8 +102,6 @@ func TestAStateIsWatchedBeforeItBegins(t *testing.T) {
 		restore(t, s, all)
 		_, _, err = s.Ledger.Begin(ctx, "acme", "", false)
 		require.NoError(t, err)
-		again, err := s.Outbox.BeginNotify(ctx, "acme", "summary-1", noon)
-		require.NoError(t, err)
-		require.True(t, again.Notified)
+		require.True(t, must(s.Outbox.BeginNotify(ctx, "acme", "summary-1", noon))(t).Notified)
 	})
 }

@@ -146,9 +146,7 @@ func TestFailovers(t *testing.T) {
 		}
 		mu.Unlock()
 		t.Logf("%d accepted, %d of them handed over again; overlaps of leases, which are not waited for: %v", sum, twice, w.overlaps())
-		all, err := direct.Ledger.Changes(ctx, "acme")
-		require.NoError(t, err)
-		require.Len(t, all, masters)
+		require.Len(t, must(direct.Ledger.Changes(ctx, "acme"))(t), masters)
 	})
 }
 

@@ -73,12 +73,9 @@ func TestAFullRedis(t *testing.T) {
 	require.NoError(t, err)
 	failed := begunAs("c2")
 	failed.State, failed.At = record.StateFailed, time.Now()
-	_, err = c.Save(ctx, record.Saves{Changes: []record.Change{failed}, Entry: &e})
-	require.NoError(t, err)
+	require.NoError(t, failure(c.Save(ctx, record.Saves{Changes: []record.Change{failed}, Entry: &e})))
 	c.Release(ctx)
-	entries, err := s.Audit.Entries(ctx, "acme", time.Time{})
-	require.NoError(t, err)
-	require.Equal(t, []int64{2, 1}, numbers(entries))
+	require.Equal(t, []int64{2, 1}, numbers(must(s.Audit.Entries(ctx, "acme", time.Time{}))(t)))
 	changes, err := s.Ledger.Changes(ctx, "acme")
 	require.NoError(t, err)
 	require.Len(t, changes, 2)
@@ -94,11 +91,9 @@ func TestAFullRedis(t *testing.T) {
 	require.NoError(t, s.Triage.SavePage(ctx, "acme", record.Page{ID: "p1", Attack: "a1", State: record.PageCalling}))
 	require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
 	for range 2 {
-		_, err = s.Slack.PostSlot(ctx, "C1", 1, 4, 0)
-		require.NoError(t, err)
+		require.NoError(t, failure(s.Slack.PostSlot(ctx, "C1", 1, 4, 0)))
 	}
-	_, err = s.Slack.TakeLink(ctx, "l1", 10)
-	require.NoError(t, err)
+	require.NoError(t, failure(s.Slack.TakeLink(ctx, "l1", 10)))
 	newWatch(t, "globex").start("another", other, nil)
 	require.Eventually(t, func() bool {
 		err := s.Replicas.Hear(ctx)

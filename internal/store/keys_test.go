@@ -48,25 +48,20 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Gap: &record.Outage{From: noon, Until: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
 	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Outage: &record.Outage{From: noon}, Cap: &record.Cap{Edge: noon}}))
 	require.NoError(t, s.Ledger.SaveMessageAt(ctx, "acme", "permission-1", record.Place{Channel: "C1", TS: "1.1"}, 1))
-	_, err = l.Save(ctx, record.Saves{Request: new(waiting("r1", time.Now()))})
-	require.NoError(t, err)
+	require.NoError(t, failure(l.Save(ctx, record.Saves{Request: new(waiting("r1", time.Now()))})))
 	require.NoError(t, s.Ledger.SaveMessageAt(ctx, "acme", "r1", record.Place{Channel: "C1", TS: "1.1"}, 1))
 	_, err = l.Save(ctx, record.Saves{Changes: change.Scheduled(record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})})
 	require.NoError(t, err)
 	require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Judged: []record.Judgement{{Change: record.Change{ID: "c1", Account: "acme"}}}}))
-	_, err = s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
-	require.NoError(t, err)
-	_, err = s.Slack.PostSlot(ctx, "C1", 0.1, 4, 0)
-	require.NoError(t, err)
+	require.NoError(t, failure(s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})))
+	require.NoError(t, failure(s.Slack.PostSlot(ctx, "C1", 0.1, 4, 0)))
 	for range 2 { // the second waits
-		_, err = s.Slack.EditSlot(ctx, 40, record.EditTurn{Of: "acme", Keep: 100})
-		require.NoError(t, err)
+		require.NoError(t, failure(s.Slack.EditSlot(ctx, 40, record.EditTurn{Of: "acme", Keep: 100})))
 	}
 	_, c, err := l.Claim(ctx, begunAs("c2"))
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Release(context.Background()) })
-	_, err = s.Slack.TakeLink(ctx, "l1", 10)
-	require.NoError(t, err)
+	require.NoError(t, failure(s.Slack.TakeLink(ctx, "l1", 10)))
 }
 
 // endsIn reports whether a key with that much left to live ends as the table says; below zero: not by itself.
@@ -107,17 +102,14 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 		s := w.openWith(t, store.Config{Off: true})
 		leaveEverything(t, s)
 		require.NoError(t, w.rdb.HSet(t.Context(), "{a:acme}:triage", "a1", "garbage").Err())
-		_, err := s.Triage.AllTriage(t.Context(), "acme")
-		require.NoError(t, err)
+		require.NoError(t, failure(s.Triage.AllTriage(t.Context(), "acme")))
 		found := map[string]bool{}
 		for _, key := range w.keys(t) {
 			name := regexp.MustCompile(`^\{work-\d+\}`).ReplaceAllString(named.Replace(key), "{work-N}")
 			row, ok := table[name]
 			require.True(t, ok, key)
 			found[name] = true
-			kind, err := w.rdb.Type(t.Context(), key).Result()
-			require.NoError(t, err)
-			require.Equal(t, row.kind, kind, key)
+			require.Equal(t, row.kind, must(w.rdb.Type(t.Context(), key).Result())(t), key)
 			left, err := w.rdb.PTTL(t.Context(), key).Result()
 			require.NoError(t, err)
 			require.True(t, endsIn(row.ends, left), "%s ends in %s, not %s", key, left, row.ends)
@@ -134,9 +126,9 @@ func TestEachInstallationHasAVersionOfItsOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		require.NoError(t, w.rdb.Set(t.Context(), "old:{work}:version", 1, 0).Err())
 		for _, prefix := range []string{"", "new:"} {
-			owning(t, (&world{addr: w.addr, prefix: prefix}).open(t))
+			owning(t, w.prefixed(prefix).open(t))
 		}
-		old := (&world{addr: w.addr, prefix: "old:"}).open(t).Replicas
+		old := w.prefixed("old:").open(t).Replicas
 		require.ErrorIs(t, old.Hear(t.Context()), store.ErrOlder)
 		_, ended := running(t, old.Beat)
 		require.ErrorIs(t, await(t, ended), store.ErrOlder)
@@ -160,13 +152,9 @@ func TestCluster(t *testing.T) {
 	s := openWith(t, store.Config{Address: address.Options{URL: "redis-cluster://" + net.Addr()}})
 	leaveEverything(t, s)
 	for _, key := range append(w.keys(t), "foo", "{}x", "a{b}{c}") {
-		want, err := w.rdb.ClusterKeySlot(ctx, key).Result()
-		require.NoError(t, err)
-		require.EqualValues(t, want, slot(key), key)
+		require.EqualValues(t, must(w.rdb.ClusterKeySlot(ctx, key).Result())(t), slot(key), key)
 	}
-	found, err := s.Attacks.FindAttacks(ctx, "acme", "a")
-	require.NoError(t, err)
-	require.Len(t, found, 1)
+	require.Len(t, must(s.Attacks.FindAttacks(ctx, "acme", "a"))(t), 1)
 	jobs, stop, ended := worker(t, s)
 	require.NoError(t, await(t, jobs).Done(ctx))
 	stop()
@@ -184,9 +172,6 @@ func TestCluster(t *testing.T) {
 		lost = true
 		return nil, false
 	})
-	_, err = s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
-	require.Error(t, err)
-	n, err := w.rdb.Get(ctx, "{a:acme}:audited").Int()
-	require.NoError(t, err)
-	require.Equal(t, 2, n)
+	require.Error(t, failure(s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})))
+	require.Equal(t, 2, must(w.rdb.Get(ctx, "{a:acme}:audited").Int())(t))
 }

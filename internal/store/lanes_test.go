@@ -123,7 +123,7 @@ func TestLanesGoWithRedis(t *testing.T) {
 		inLane(t, s, "acme:U1", "1", "2", "3")
 		jobs, _, _ := worker(t, s)
 		one := await(t, jobs)
-		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
+		w.flush(t)
 		inLane(t, s, "acme:U1", "4", "5")
 		require.NoError(t, one.Pass(t.Context()))
 		require.NoError(t, one.Done(t.Context()))
@@ -178,8 +178,7 @@ func (o *order) taken(t testing.TB, work string) {
 		return
 	}
 	n := 0
-	_, err := fmt.Sscan(number, &n)
-	require.NoError(t, err)
+	require.NoError(t, failure(fmt.Sscan(number, &n)))
 	require.Less(t, n, o.handed[lane], "%s was handed over before those before it", work)
 }
 
@@ -209,7 +208,7 @@ type hand struct {
 // hand: others go on in order.
 func TestALaneKeepsItsOrderWhoeverDies(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		const lanes, lines = 3, 40
+		lanes, lines := 3, full.Of(16, 40)
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("seed %d", seed)
 		rnd, direct := rand.New(rand.NewPCG(seed, 0)), w.open(t)

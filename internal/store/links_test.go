@@ -13,15 +13,11 @@ func TestLinksAreSharedOut(t *testing.T) {
 		ctx := t.Context()
 		a, b := w.open(t), w.open(t)
 		for i := range 8 {
-			held, err := a.Slack.TakeLink(ctx, fmt.Sprint("first ", i), 10)
-			require.NoError(t, err)
-			require.True(t, held, i)
+			require.True(t, must(a.Slack.TakeLink(ctx, fmt.Sprint("first ", i), 10))(t), i)
 		}
 		take := func(id string, most int, want bool) {
 			t.Helper()
-			held, err := b.Slack.TakeLink(ctx, id, most)
-			require.NoError(t, err)
-			require.Equal(t, want, held, id)
+			require.Equal(t, want, must(b.Slack.TakeLink(ctx, id, most))(t), id)
 		}
 		take("spare", 9, true)
 		take("another spare", 9, false) // it would take the last
@@ -43,14 +39,8 @@ func TestLinksEnd(t *testing.T) {
 	s := w.open(t)
 	now := time.Now()
 	w.mini.SetTime(now)
-	held, err := s.Slack.TakeLink(t.Context(), "dead", 1)
-	require.NoError(t, err)
-	require.True(t, held)
-	held, err = s.Slack.TakeLink(t.Context(), "living", 1)
-	require.NoError(t, err)
-	require.False(t, held)
+	require.True(t, must(s.Slack.TakeLink(t.Context(), "dead", 1))(t))
+	require.False(t, must(s.Slack.TakeLink(t.Context(), "living", 1))(t))
 	w.mini.SetTime(now.Add(11 * time.Second))
-	held, err = s.Slack.TakeLink(t.Context(), "living", 1)
-	require.NoError(t, err)
-	require.True(t, held)
+	require.True(t, must(s.Slack.TakeLink(t.Context(), "living", 1))(t))
 }

@@ -18,7 +18,7 @@ import (
 // Attacks that a cap drops go in steps, too, and the last one has the cap with its event: neither is stored without the
 // other. Another replica knows of it.
 func TestVeryManyAttacksAreDeleted(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()
 		var ids []string
 		for i := range 1201 {

@@ -78,9 +78,7 @@ func TestWhatAPollFoundIsStored(t *testing.T) {
 		states, err := other.Attacks.StatesOf(ctx, "acme", []string{record.AttackID("acme", "x:2"), record.AttackID("acme", "x:3")})
 		require.NoError(t, err)
 		require.Equal(t, map[string]record.AttackState{record.AttackID("acme", "x:3"): shown("x:3")}, states)
-		r, err = other.Attacks.Load(ctx, "other")
-		require.NoError(t, err)
-		require.Empty(t, r.Attacks, "accounts share nothing")
+		require.Empty(t, must(other.Attacks.Load(ctx, "other"))(t).Attacks, "accounts share nothing")
 	})
 }
 
@@ -91,8 +89,7 @@ func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
 		for _, key := range []string{"{a:acme}:attacks", "{a:acme}:last_good"} {
 			require.NoError(t, w.rdb.FlushAll(ctx).Err())
 			require.NoError(t, w.rdb.Set(ctx, key, "rubbish", 0).Err())
-			_, err := s.Attacks.Load(ctx, "acme")
-			require.Error(t, err, key)
+			require.Error(t, failure(s.Attacks.Load(ctx, "acme")), key)
 		}
 		for _, read := range []string{"attacks", "outbox", "changes"} {
 			require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:"+read, "x", "rubbish").Err())
@@ -133,16 +130,14 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, record.PollState{LastGood: noon, Attacks: shownAll("x:1")}, r, word)
 			require.Equal(t, []string{"n1"}, waitingEvents(t, direct), word)
-			at, err := direct.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
-			require.NoError(t, err)
-			require.Equal(t, "1.1", at.TS, word)
+			require.Equal(t, "1.1", must(direct.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1")))(t).TS, word)
 		}
 	})
 }
 
 // Redis can't be kept busy for as long as it takes to write so many down. The connection breaks in the middle of it.
 func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net, ctx := w.newWire(t), t.Context()
 		s := net.openPatiently(t, store.Config{})
 		owning(t, s)
@@ -180,9 +175,7 @@ func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
 // recordPlace records where the message of an event is, for the first time.
 func recordPlace(t testing.TB, s *store.Store, n record.Event, channel, ts string) {
 	t.Helper()
-	double, err := s.Outbox.Notified(t.Context(), n, channel, ts, channel != "")
-	require.NoError(t, err)
-	require.False(t, double)
+	require.False(t, must(s.Outbox.Notified(t.Context(), n, channel, ts, channel != ""))(t))
 }
 
 // requireTrying begins to notify of an event: it is the first attempt, or one was made before, or it was notified
@@ -219,9 +212,7 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 		require.Equal(t, map[string]record.Place{attack: {Channel: "C1", TS: "1700000000.000100", Delivery: "n1"}}, places)
 		for place, want := range map[string]string{"acme C1": attack, "acme C2": "", "beta C1": ""} {
 			account, channel, _ := strings.Cut(place, " ")
-			found, err := other.Cards.AttackAt(ctx, account, channel, "1700000000.000100")
-			require.NoError(t, err)
-			require.Equal(t, want, found, place)
+			require.Equal(t, want, must(other.Cards.AttackAt(ctx, account, channel, "1700000000.000100"))(t), place)
 		}
 		there := record.Place{Channel: "C1", TS: "1700000000.000100"}
 		require.Equal(t, there, requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "notified"))
@@ -229,14 +220,12 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 		require.Zero(t, requireTrying(t, other, "n2", noon.Add(time.Hour), noon.Add(time.Hour), "notified"), "by no message of its own")
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"x:1"}}))
-		at, err = other.Cards.Card(ctx, "acme", attack)
-		require.NoError(t, err)
-		require.Zero(t, at)
+		require.Zero(t, must(other.Cards.Card(ctx, "acme", attack))(t))
 	})
 }
 
 func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()
 		var ids []string
 		for i := range 1200 { // more than one page of the scan, and no small hash
@@ -254,18 +243,12 @@ func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 				want[other] = attack
 			}
 		}
-		found, err := s.Attacks.FindAttacks(ctx, "acme", id[:3])
-		require.NoError(t, err)
-		require.Equal(t, want, found)
+		require.Equal(t, want, must(s.Attacks.FindAttacks(ctx, "acme", id[:3]))(t))
 		for _, pattern := range []string{"*", "a*", "a?", "?", "[a]", "[^b]", `\a`, `a\`, id + "*", id + "?"} {
-			found, err := s.Attacks.FindAttacks(ctx, "acme", pattern)
-			require.NoError(t, err)
-			require.Empty(t, found, pattern)
+			require.Empty(t, must(s.Attacks.FindAttacks(ctx, "acme", pattern))(t), pattern)
 		}
 		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:attacks", `a*[?]\z`, `{"attack":{"id":"odd"}}`).Err())
-		found, err = s.Attacks.FindAttacks(ctx, "acme", `a*[?]\`)
-		require.NoError(t, err)
-		require.Len(t, found, 1)
+		require.Len(t, must(s.Attacks.FindAttacks(ctx, "acme", `a*[?]\`))(t), 1)
 	})
 }
 
@@ -308,9 +291,7 @@ func TestACardIsBegunWithItsFacts(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, begun)
 			require.Equal(t, shown("x:1"), details.State)
-			same, err := other.Cards.Details(ctx, "acme", attack, nil)
-			require.NoError(t, err)
-			require.Equal(t, same, details)
+			require.Equal(t, must(other.Cards.Details(ctx, "acme", attack, nil))(t), details)
 		}
 		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
 		recordPlace(t, s, event("n1", "x:1"), "C1", "1.1")

@@ -25,9 +25,7 @@ func TestSlotsByRedisClock(t *testing.T) {
 		return wait
 	}
 	for range 3 {
-		wait, err := one.Slack.PostSlot(ctx, "C1", 0.5, 3, 0)
-		require.NoError(t, err)
-		require.Zero(t, wait, "the burst")
+		require.Zero(t, must(one.Slack.PostSlot(ctx, "C1", 0.5, 3, 0))(t), "the burst")
 	}
 	require.Equal(t, 2*time.Second, after(0))
 	require.Equal(t, 500*time.Millisecond, after(1500*time.Millisecond), "asking costs nothing")
@@ -88,9 +86,7 @@ func TestSlotsAreKeptForTheUrgent(t *testing.T) {
 	s, ctx := w.open(t), t.Context()
 	post := func(keep int, want time.Duration) {
 		t.Helper()
-		wait, err := s.Slack.PostSlot(ctx, "C1", 1, 4, keep)
-		require.NoError(t, err)
-		require.Equal(t, want, wait)
+		require.Equal(t, want, must(s.Slack.PostSlot(ctx, "C1", 1, 4, keep))(t))
 	}
 	post(2, 0)
 	post(2, 0)
@@ -146,7 +142,7 @@ func TestEditsHaveTheirTurn(t *testing.T) {
 
 // Many replicas ask as fast as they can.
 func TestSlotsAreSharedByReplicas(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachWaiting(t, func(t *testing.T, w *world) {
 		const rate, burst = 50, 10
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
 	"go.uber.org/goleak"
 
 	"github.com/wafbot/wafbot/internal/full"
@@ -23,6 +24,8 @@ import (
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(&logging.VoidLogger{}) // the client's own words about the faults that tests make
+	// miniredis makes a state of Lua for each script that it runs: most of what these tests allocated.
+	lua.RegistrySize, lua.CallStackSize = 1024, 64
 	flag.Parse()
 	full.Checks(6, 60)                  // of many steps each
 	_ = flag.Set("test.parallel", "12") // these tests wait most of their time, for Redis' clock
@@ -40,23 +43,26 @@ type world struct {
 }
 
 // onEach runs a test on a miniredis and, in make full, on a real Redis. What commands rely on is tried on a real one
-// each time (conformance_test.go).
+// each time (conformance_test.go). On a miniredis the clock is emulated: nothing waits, times are exact, and no command
+// times out because the machine is busy.
 func onEach(t *testing.T, test func(t *testing.T, w *world)) {
-	t.Parallel()
-	t.Run("miniredis", func(t *testing.T) { t.Parallel(); test(t, newMini(t)) })
-	if full.On() {
-		t.Run("redis", func(t *testing.T) { t.Parallel(); test(t, newReal(t)) })
-	}
-}
-
-// onEachClock is for tests of what takes time. On a miniredis the clock is emulated: nothing waits, and times are
-// exact. On a real Redis a busy machine adds to them.
-func onEachClock(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Parallel()
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) { test(t, newDialled(t)) })
 	})
+	onReal(t, test)
+}
+
+// onEachWaiting is onEach without an emulated clock: for tests that ask until something changes, and so never let an
+// emulated clock go on.
+func onEachWaiting(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Parallel()
+	t.Run("miniredis", func(t *testing.T) { t.Parallel(); test(t, newMini(t)) })
+	onReal(t, test)
+}
+
+func onReal(t *testing.T, test func(t *testing.T, w *world)) {
 	if full.On() {
 		t.Run("redis", func(t *testing.T) { t.Parallel(); test(t, newReal(t)) })
 	}
@@ -84,6 +90,19 @@ func newMini(t testing.TB) *world {
 func newReal(t testing.TB) *world {
 	addr := redistest.Start(t).Addr
 	return &world{addr: addr, rdb: client(t, addr)}
+}
+
+// prefixed is the same Redis as another installation uses it.
+func (w *world) prefixed(prefix string) *world {
+	other := *w
+	other.prefix = prefix
+	return &other
+}
+
+// flush empties the Redis.
+func (w *world) flush(t testing.TB) {
+	require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
+	time.Sleep(time.Millisecond) // no entry of a stream gets the id of an earlier one
 }
 
 func client(t testing.TB, addr string) *redis.Client {
@@ -175,6 +194,15 @@ type tester interface {
 // patience is how long a test waits before it says that something never came. It is no measure of speed: a busy machine
 // takes long.
 const patience = 2 * time.Minute
+
+// must is what was read without an error.
+func must[T any](v T, err error) func(t tester) T {
+	return func(t tester) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
 
 // await waits for what comes.
 func await[T any](t tester, from <-chan T) T {

@@ -61,7 +61,5 @@ func TestAMarkOfAnEarlierVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]record.RedrawMark{"a1": {ID: "8812734"}}, all)
 	require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", all["a1"]))
-	all, err = s.Cards.Stale(ctx, "acme")
-	require.NoError(t, err)
-	require.Empty(t, all)
+	require.Empty(t, must(s.Cards.Stale(ctx, "acme"))(t))
 }

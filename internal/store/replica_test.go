@@ -201,7 +201,7 @@ func beginWith(ctx context.Context, s *store.Store, account string, r store.Rebu
 // One replica whose configuration switches all changes off stops them on all, until it is gone or dead; a process that
 // doesn't beat asks.
 func TestOneReplicaSwitchesChangesOff(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachWaiting(t, func(t *testing.T, w *world) {
 		one, asks := w.open(t), w.open(t)
 		newWatch(t).start("one", one, nil)
 		hears := func(off bool) {

@@ -53,8 +53,7 @@ func TestSecured(t *testing.T) {
 
 func killAMaster(t *testing.T, set *redistest.Set) func() {
 	return func() {
-		_, err := set.KillMaster(0)
-		require.NoError(t, err)
+		require.NoError(t, failure(set.KillMaster(0)))
 	}
 }
 

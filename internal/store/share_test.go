@@ -54,7 +54,7 @@ func TestAccountsAreSharedOutEvenly(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 3, 50} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			onEachClock(t, func(t *testing.T, redis *world) {
+			onEach(t, func(t *testing.T, redis *world) {
 				w := newWatch(t, accounts(n)...)
 				one := w.startOn(redis, "one")
 				w.settled(evenly(n, 1)...)
@@ -91,7 +91,7 @@ func TestWhatADeadReplicaOwnedIsTakenOverWithinFiveSeconds(t *testing.T) {
 		"it is paused":       func(r *replica) { r.net.Stall() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEachClock(t, func(t *testing.T, redis *world) {
+			onEach(t, func(t *testing.T, redis *world) {
 				w := newWatch(t, "acme")
 				one := w.startOn(redis, "one")
 				first := await(t, w.begun)
@@ -114,7 +114,7 @@ func TestManyAccountsAreTakenOverInFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const most = 20
-		n := full.Of(150, 400)
+		n := full.Of(100, 400)
 		redis, w := newDialled(t), newWatch(t, accounts(n)...)
 		dead := w.startOn(redis, "0")
 		var asked [3]atomic.Int64
@@ -141,7 +141,7 @@ func TestManyAccountsAreTakenOverInFewRoundTrips(t *testing.T) {
 }
 
 func TestACleanStopHandsOverAtOnce(t *testing.T) {
-	onEachClock(t, func(t *testing.T, redis *world) {
+	onEach(t, func(t *testing.T, redis *world) {
 		w := newWatch(t, "acme")
 		one := w.startOn(redis, "one")
 		await(t, w.begun)
@@ -165,7 +165,7 @@ func TestAnAccountIsGivenUpWhenWhatIsInHandIsDone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEachClock(t, func(t *testing.T, redis *world) {
+			onEach(t, func(t *testing.T, redis *world) {
 				w := newWatch(t, "a", "b")
 				w.busy = true
 				one := w.startOn(redis, "one")
@@ -268,7 +268,7 @@ func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEachClock(t, func(t *testing.T, redis *world) {
+			onEach(t, func(t *testing.T, redis *world) {
 				s := redis.open(t)
 				held := lose(t, redis, s)
 				refused := func(err error) {
@@ -293,7 +293,7 @@ func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 }
 
 func TestALostLeaseEndsItsContextAndIsTakenAgain(t *testing.T) {
-	onEachClock(t, func(t *testing.T, redis *world) {
+	onEach(t, func(t *testing.T, redis *world) {
 		w := newWatch(t, "acme")
 		one := w.startOn(redis, "one")
 		first := await(t, w.begun)
@@ -307,7 +307,7 @@ func TestALostLeaseEndsItsContextAndIsTakenAgain(t *testing.T) {
 
 // An older replica that meets what a newer one wrote touches nothing.
 func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
-	onEachClock(t, func(t *testing.T, redis *world) {
+	onEach(t, func(t *testing.T, redis *world) {
 		w := newWatch(t, "acme", "beta")
 		one := w.startOn(redis, "one")
 		await(t, w.begun)
@@ -334,7 +334,7 @@ func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
 
 // A newer replica that meets what an older one wrote reads nothing of it, and touches nothing.
 func TestTheStateOfAnOlderReplicaIsRefused(t *testing.T) {
-	onEachClock(t, func(t *testing.T, redis *world) {
+	onEach(t, func(t *testing.T, redis *world) {
 		w := newWatch(t, "acme", "beta")
 		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", 1, 0).Err())
 		require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:epoch", "1 earlier", 0).Err())
@@ -350,7 +350,7 @@ func TestTheStateOfAnOlderReplicaIsRefused(t *testing.T) {
 
 // Answers that are lost leave no account without anybody.
 func TestALeaseWhoseAnswerWasLostIsTakenSoon(t *testing.T) {
-	onEachClock(t, func(t *testing.T, redis *world) {
+	onEach(t, func(t *testing.T, redis *world) {
 		net := redis.newWire(t)
 		s := net.open(t)
 		require.NoError(t, s.Ping(t.Context()))
@@ -373,7 +373,7 @@ func TestALeaseWhoseAnswerWasLostIsTakenSoon(t *testing.T) {
 
 // The lease that was taken would run for 4 s, in which no replica owned the account.
 func TestALeaseWhoseAnswerWasLostIsTakenAtTheNextTry(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		s := net.open(t)
 		require.NoError(t, s.Ping(t.Context()))

@@ -98,99 +98,56 @@ func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		s := net.open(t)
-		_, _, err := s.Inbox.Accept(t.Context(), []byte("first"), lane("acme:U1"), "1") // the script is known from here on
-		require.NoError(t, err)
+		accept(t, w.open(t), "1") // the script is known from here on
+		eventually(t, "connect", func() error { return s.Ping(t.Context()) })
 		net.SetFilters(nil, func([]byte) ([]byte, bool) {
 			net.Refuse()
 			return nil, false
 		})
-		_, _, err = s.Inbox.Accept(t.Context(), []byte("second"), lane("acme:U2"), "2")
+		_, _, err := s.Inbox.Accept(t.Context(), []byte("second"), lane("acme:U2"), "2")
 		require.Error(t, err)
 		require.False(t, neverSent(err), "%v", err)
 		require.Len(t, w.inStream(t), 2)
 	})
 }
 
+// failure is the error of a call that returns a value, too.
+func failure[T any](_ T, err error) error { return err }
+
+func third[T, U any](_ T, _ U, err error) error { return err }
+
 func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 	t.Parallel()
-	unused := freeAddress(t)
-	for name, call := range map[string]func(ctx context.Context, s *store.Store) error{
-		"Load": func(ctx context.Context, s *store.Store) error { _, err := s.Attacks.Load(ctx, "acme"); return err },
-		"Notified": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Outbox.Notified(ctx, event("n", "x"), "C1", "1.1", true)
-			return err
-		},
-		"Trying": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Outbox.BeginNotify(ctx, "acme", "n", noon)
-			return err
-		},
-		"First": func(ctx context.Context, s *store.Store) error { _, err := s.Inbox.First(ctx, "U1", "1"); return err },
-		"Card": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Cards.Card(ctx, "acme", "a")
-			return err
-		},
-		"CardsOf": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Cards.CardsOf(ctx, "acme", "a")
-			return err
-		},
-		"Shown": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.Attacks.AttackState(ctx, "acme", "a")
-			return err
-		},
-		"FindAttacks": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Attacks.FindAttacks(ctx, "acme", "a")
-			return err
-		},
-		"KnownAttack": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.Attacks.KnownAttack(ctx, "acme", "a00000000")
-			return err
-		},
-		"MarkStale": func(ctx context.Context, s *store.Store) error {
-			return s.Cards.MarkStale(ctx, "acme", "a", record.UrgentState)
-		},
-		"ToRedraw": func(ctx context.Context, s *store.Store) error { _, err := s.Cards.Stale(ctx, "acme"); return err },
-		"Redrawn": func(ctx context.Context, s *store.Store) error {
-			return s.Cards.Redrawn(ctx, "acme", "a", record.RedrawMark{ID: "1"})
-		},
-		"Untold": func(ctx context.Context, s *store.Store) error { _, err := s.Outbox.Waiting(ctx, "acme"); return err },
-		"Restore": func(ctx context.Context, s *store.Store) error {
-			return beginWith(ctx, s, "acme", store.Rebuilt{Epoch: "1 e"})
-		},
-		"Page":    func(ctx context.Context, s *store.Store) error { _, err := s.Triage.Page(ctx, "acme", "a"); return err },
-		"Drill":   func(ctx context.Context, s *store.Store) error { _, err := s.Triage.Drill(ctx, "acme"); return err },
-		"Hear":    func(ctx context.Context, s *store.Store) error { return s.Replicas.Hear(ctx) },
-		"Pages":   func(ctx context.Context, s *store.Store) error { _, err := s.Triage.Pages(ctx, "acme"); return err },
-		"Epoch":   func(ctx context.Context, s *store.Store) error { _, err := s.Ledger.Epoch(ctx, "acme"); return err },
-		"Changes": func(ctx context.Context, s *store.Store) error { _, err := s.Ledger.Changes(ctx, "acme"); return err },
-		"DueChanges": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Ledger.DueChanges(ctx, "acme", noon)
-			return err
-		},
-		"Append": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Audit.Append(ctx, record.AuditEntry{Account: "acme"})
-			return err
-		},
-		"Entries": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Audit.Entries(ctx, "acme", noon)
-			return err
-		},
-		"Evidence": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.Attacks.Evidence(ctx, "acme", "a")
-			return err
-		},
-		"Blinds": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Attacks.Outages(ctx, "acme", noon)
-			return err
-		},
-		"PostSlot": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Slack.PostSlot(ctx, "C1", 1, 1, 0)
-			return err
-		},
-		"EditSlot": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Slack.EditSlot(ctx, 40, record.EditTurn{Of: "acme"})
-			return err
-		},
+	s, ctx := openURL(t, "redis://"+freeAddress(t)), t.Context()
+	for name, err := range map[string]error{
+		"Load":        failure(s.Attacks.Load(ctx, "acme")),
+		"Notified":    failure(s.Outbox.Notified(ctx, event("n", "x"), "C1", "1.1", true)),
+		"Trying":      failure(s.Outbox.BeginNotify(ctx, "acme", "n", noon)),
+		"First":       failure(s.Inbox.First(ctx, "U1", "1")),
+		"Card":        failure(s.Cards.Card(ctx, "acme", "a")),
+		"CardsOf":     failure(s.Cards.CardsOf(ctx, "acme", "a")),
+		"Shown":       third(s.Attacks.AttackState(ctx, "acme", "a")),
+		"FindAttacks": failure(s.Attacks.FindAttacks(ctx, "acme", "a")),
+		"KnownAttack": third(s.Attacks.KnownAttack(ctx, "acme", "a00000000")),
+		"MarkStale":   s.Cards.MarkStale(ctx, "acme", "a", record.UrgentState),
+		"ToRedraw":    failure(s.Cards.Stale(ctx, "acme")),
+		"Redrawn":     s.Cards.Redrawn(ctx, "acme", "a", record.RedrawMark{ID: "1"}),
+		"Untold":      failure(s.Outbox.Waiting(ctx, "acme")),
+		"Restore":     beginWith(ctx, s, "acme", store.Rebuilt{Epoch: "1 e"}),
+		"Page":        failure(s.Triage.Page(ctx, "acme", "a")),
+		"Drill":       failure(s.Triage.Drill(ctx, "acme")),
+		"Hear":        s.Replicas.Hear(ctx),
+		"Pages":       failure(s.Triage.Pages(ctx, "acme")),
+		"Epoch":       failure(s.Ledger.Epoch(ctx, "acme")),
+		"Changes":     failure(s.Ledger.Changes(ctx, "acme")),
+		"DueChanges":  failure(s.Ledger.DueChanges(ctx, "acme", noon)),
+		"Append":      failure(s.Audit.Append(ctx, record.AuditEntry{Account: "acme"})),
+		"Entries":     failure(s.Audit.Entries(ctx, "acme", noon)),
+		"Evidence":    third(s.Attacks.Evidence(ctx, "acme", "a")),
+		"Blinds":      failure(s.Attacks.Outages(ctx, "acme", noon)),
+		"PostSlot":    failure(s.Slack.PostSlot(ctx, "C1", 1, 1, 0)),
+		"EditSlot":    failure(s.Slack.EditSlot(ctx, 40, record.EditTurn{Of: "acme"})),
 	} {
-		require.True(t, neverSent(call(t.Context(), openURL(t, "redis://"+unused))), name)
+		require.True(t, neverSent(err), name)
 	}
 }

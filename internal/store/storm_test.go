@@ -49,25 +49,19 @@ func TestStormsAndWhatTheyGrouped(t *testing.T) {
 			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:1"), Attack: u.Attacks["x:1"].Attack}, SeenAt: noon, Own: true},
 		}, grouped)
 		for _, account := range []string{"acme", "other"} {
-			none, err := other.Attacks.Grouped(ctx, account, two)
-			require.NoError(t, err)
-			require.Empty(t, none, account)
+			require.Empty(t, must(other.Attacks.Grouped(ctx, account, two))(t), account)
 		}
-		found, err := other.Attacks.FindAttacks(ctx, "acme", "s")
-		require.NoError(t, err)
-		require.Len(t, found, 2)
+		require.Len(t, must(other.Attacks.FindAttacks(ctx, "acme", "s"))(t), 2)
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", record.PollUpdate{Delete: []string{"storm:C1:1", "x:1", "x:2"}}))
-		storms, err = other.Attacks.Storms(ctx, "acme")
-		require.NoError(t, err)
-		require.Len(t, storms, 1)
+		require.Len(t, must(other.Attacks.Storms(ctx, "acme"))(t), 1)
 	})
 }
 
 // The connection breaks in the middle of saving a storm of very many attacks: those that are saved have their storm,
 // which is notified, and incidents come before it. Those that aren't come again.
 func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net, ctx := w.newWire(t), t.Context()
 		s := net.openPatiently(t, store.Config{})
 		owning(t, s)

@@ -36,7 +36,7 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 		"stopped": {func(_ *wire, stop func()) { stop() }, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEachClock(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *world) {
 				net := w.newWire(t)
 				one, stop, _ := worker(t, net.open(t))
 				two, _, _ := worker(t, w.open(t))
@@ -73,7 +73,7 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 
 // Who was taken for dead and comes back takes nothing off the stream that is another's by now.
 func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		one, _, _ := worker(t, net.open(t))
 		accept(t, w.open(t), "1")
@@ -87,9 +87,7 @@ func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
 		require.Eventually(t, func() bool { return !before.Mine(t.Context()) }, patience, 50*time.Millisecond)
 		require.NoError(t, before.Done(t.Context()))
 		require.True(t, after.Mine(t.Context()))
-		n, err := w.rdb.XLen(t.Context(), stream("U1")).Result()
-		require.NoError(t, err)
-		require.EqualValues(t, 1, n)
+		require.EqualValues(t, 1, must(w.rdb.XLen(t.Context(), stream("U1")).Result())(t))
 		require.NoError(t, after.Done(t.Context()))
 		w.requireNoWork(t)
 		accept(t, w.open(t), "2")
@@ -99,7 +97,7 @@ func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
 
 // Who was taken for dead leaves the work to its new owner; when that one dies in turn, the work may come back.
 func TestWorkThatWasLeftCanComeBack(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		one, _, _ := worker(t, net.open(t))
 		accept(t, w.open(t), "1")
@@ -119,7 +117,7 @@ func TestWorkThatWasLeftCanComeBack(t *testing.T) {
 }
 
 func TestDeadReplicasAreDeleted(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		for i := range 5 { // restarts
 			s := w.open(t)
 			jobs, stop, ended := worker(t, s)
@@ -133,9 +131,7 @@ func TestDeadReplicasAreDeleted(t *testing.T) {
 		accept(t, last, "last")
 		require.NoError(t, await(t, jobs).Done(t.Context()))
 		require.Eventually(t, func() bool { return w.consumers(t) == 1 }, patience, 20*time.Millisecond)
-		n, err := w.rdb.ZCard(t.Context(), "{work}:beats").Result()
-		require.NoError(t, err)
-		require.EqualValues(t, 1, n)
+		require.EqualValues(t, 1, must(w.rdb.ZCard(t.Context(), "{work}:beats").Result())(t))
 	})
 }
 
@@ -171,7 +167,7 @@ func TestMoreThanIsTakenOverAtOnce(t *testing.T) {
 
 // Whatever answer is lost on its way, work is handed over once, and none is left behind.
 func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		direct := w.open(t)
 		jobs, _, _ := worker(t, net.open(t))
@@ -214,7 +210,7 @@ func (g gated) Read(b []byte) (int, error) {
 
 // What is this replica's and not in hand is given again, and may be finished before the first answer is read.
 func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachWaiting(t, func(t *testing.T, w *world) {
 		gate := gated{word: []byte("work 1"), wanted: new(atomic.Bool), came: make(chan struct{}), passes: make(chan struct{})}
 		s := store.OpenDialling(store.Config{Timeout: patience}, func(context.Context, string, string) (net.Conn, error) {
 			conn, err := net.Dial("tcp", w.addr)
@@ -241,7 +237,7 @@ func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
 
 // Who doesn't beat is taken for dead, so it takes nothing in hand.
 func TestNoReplicaWorksWithoutABeat(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1")
 		handed := make(chan string, 10)
@@ -249,9 +245,7 @@ func TestNoReplicaWorksWithoutABeat(t *testing.T) {
 			return s.Inbox.Work(ctx, func(p *store.Piece) { handed <- string(p.Work()) })
 		})
 		w.requireNever(t, func() bool { return len(handed) > 0 }, 700*time.Millisecond)
-		groups, err := w.rdb.XInfoGroups(t.Context(), stream("U1")).Result()
-		require.NoError(t, err)
-		require.Empty(t, groups, "nothing was asked for")
+		require.Empty(t, must(w.rdb.XInfoGroups(t.Context(), stream("U1")).Result())(t), "nothing was asked for")
 		running(t, s.Replicas.Beat)
 		require.Equal(t, "work 1", await(t, handed))
 	})

@@ -73,22 +73,18 @@ func (w *world) requireNoWork(t testing.TB) {
 			require.Zero(t, pending.Count)
 		}
 	}
-	lanes, err := w.rdb.Keys(t.Context(), "{work-*}:lane:*").Result()
-	require.NoError(t, err)
-	require.Empty(t, lanes)
+	require.Empty(t, must(w.rdb.Keys(t.Context(), "{work-*}:lane:*").Result())(t))
 }
 
 func TestADeliveryIsTakenOnce(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s, other := w.open(t), w.open(t)
 		accept(t, s, "1")
 		fresh, _, err := other.Inbox.Accept(t.Context(), []byte("again"), lane("acme:U1"), "1")
 		require.NoError(t, err)
 		require.False(t, fresh)
 		for id, want := range map[string]bool{"1": false, "2": true} {
-			first, err := other.Inbox.First(t.Context(), "U1", id)
-			require.NoError(t, err)
-			require.Equal(t, want, first)
+			require.Equal(t, want, must(other.Inbox.First(t.Context(), "U1", id))(t))
 		}
 		fresh, _, err = s.Inbox.Accept(t.Context(), []byte("seen"), lane("acme:U1"), "2")
 		require.NoError(t, err)
@@ -106,7 +102,7 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 
 // A mention comes as a message too, and each of them perhaps twice: whichever comes first is the one.
 func TestADeliveryHasSeveralNames(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		for _, delivery := range []struct {
 			names []string
@@ -121,17 +117,13 @@ func TestADeliveryHasSeveralNames(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, delivery.fresh, fresh, delivery.names)
 		}
-		n, err := w.rdb.XLen(t.Context(), stream("U1")).Result()
-		require.NoError(t, err)
-		require.EqualValues(t, 2, n)
-		first, err := s.Inbox.First(t.Context(), "U1", "event 4", "message b")
-		require.NoError(t, err)
-		require.False(t, first)
+		require.EqualValues(t, 2, must(w.rdb.XLen(t.Context(), stream("U1")).Result())(t))
+		require.False(t, must(s.Inbox.First(t.Context(), "U1", "event 4", "message b"))(t))
 	})
 }
 
 func TestScriptsAreSentAgainAfterRedisLostThem(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1")
 		require.NoError(t, w.rdb.ScriptFlush(t.Context()).Err())
@@ -140,7 +132,7 @@ func TestScriptsAreSentAgainAfterRedisLostThem(t *testing.T) {
 }
 
 func TestWorkComesInOrderAndGoesWhenDone(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		var ids []string
 		for i := range 150 { // more than are read at once
@@ -161,7 +153,7 @@ func TestWorkComesInOrderAndGoesWhenDone(t *testing.T) {
 }
 
 func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		var ids []string
 		for i := range 150 { // more than are read at once
@@ -192,7 +184,7 @@ func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
 }
 
 func TestNothingIsHandedOverAfterTheStop(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1", "2", "3")
 		ctx, stop := context.WithCancel(t.Context())
@@ -218,7 +210,7 @@ func TestWorkGoesOnAfterRedisWasEmptied(t *testing.T) {
 		accept(t, s, "1")
 		jobs, _, _ := worker(t, s)
 		await(t, jobs)
-		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
+		w.flush(t)
 		accept(t, s, "1") // no record of it is left
 		got := await(t, jobs)
 		require.Equal(t, "work 1", got.work)
@@ -229,7 +221,7 @@ func TestWorkGoesOnAfterRedisWasEmptied(t *testing.T) {
 
 // What Redis gave out but never arrived is pending: it comes again, and what is in hand meanwhile doesn't.
 func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		s, direct := net.open(t), w.open(t)
 		accept(t, direct, "1")
@@ -262,7 +254,7 @@ func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
 }
 
 func TestWorkEndsWithItsContext(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		for _, goWrong := range []proxytest.Filter{proxytest.Pass, proxytest.Drop, proxytest.Cut} {
 			net := w.newWire(t)
 			_, stop, ended := worker(t, net.open(t))
@@ -307,7 +299,7 @@ func TestAReplicaAtRestAsksTwiceASecond(t *testing.T) {
 
 // Whoever accepts work carries it out. Where that replica doesn't work, another one has it within about a second.
 func TestWhoAcceptsWorkHasItInHand(t *testing.T) {
-	onEachClock(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *world) {
 		one, two := w.open(t), w.open(t)
 		mine, stop, ended := worker(t, one)
 		accept(t, one, "first")
