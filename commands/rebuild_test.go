@@ -118,14 +118,18 @@ func TestWhatStandsOnTheListsIsRebuilt(t *testing.T) {
 	require.Empty(t, w.entries("white"))
 }
 
-// denyOfMany names 120 sources.
-func denyOfMany() string {
-	var targets []string
-	for i := range 120 {
-		targets = append(targets, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
+// someSources are addresses that have little in common.
+func someSources(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
 	}
-	return "deny " + strings.Join(targets, " ") + " for=1h"
+	return all
 }
+
+// tooMany is how many sources a denial has that no message can name.
+var tooMany = full.Of(50, 120)
+
+func denyOfMany() string { return "deny " + strings.Join(someSources(tooMany), " ") + " for=1h" }
 
 // A denial of more sources than a message can name is completed from the lists.
 func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
@@ -134,8 +138,8 @@ func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
 	longer := w.does(ann, "extend "+many.ID+" for=1h")
 	r := w.emptied(false, many, longer)
 	require.Empty(t, r.Unknown)
-	require.Len(t, w.ledger.change(many.ID).Steps, 120)
-	require.Len(t, w.ledger.change(longer.ID).Steps, 120)
+	require.Len(t, w.ledger.change(many.ID).Steps, tooMany)
+	require.Len(t, w.ledger.change(longer.ID).Steps, tooMany)
 	require.Equal(t, longer.Until, w.ledger.change(many.ID).Until)
 	w.does(ann, "undo "+many.ID)
 	require.Empty(t, w.entries("black"))
@@ -210,7 +214,7 @@ func TestEntriesThatWereLeftOutAreCompletedBesideOthers(t *testing.T) {
 	require.Len(t, back.Steps, 1)
 	r := w.emptied(false, many)
 	require.Empty(t, r.Unknown)
-	require.Len(t, w.ledger.change(many.ID).Steps, 120)
+	require.Len(t, w.ledger.change(many.ID).Steps, tooMany)
 	w.does(ann, "undo "+many.ID)
 	require.Equal(t, before, w.entries("black"))
 }
@@ -330,10 +334,7 @@ func TestMetadataOfEveryStepFits(t *testing.T) {
 	require.Len(t, usual.Conditions, 8)
 	indicator := usual
 	indicator.Type, indicator.Regex, indicator.Comment = apiclient.RuleRegex, strings.Repeat(`<a "&\d+>`, 20), strings.Repeat("é", 200)
-	var targets []string
-	for i := range 120 {
-		targets = append(targets, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
-	}
+	targets := someSources(120)
 	entry := func(i int) *apiclient.IPRule {
 		return &apiclient.IPRule{ID: 1<<40 + int64(i), List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix(targets[i] + "/32"), Apps: []int{4, 7}, Reason: strings.Repeat("r", 200), Author: "someone", Created: time.Unix(1795230000, 0).UTC(), Expires: apiclient.Forever}
 	}
@@ -399,11 +400,7 @@ func TestMetadataLeavesOutWhatDoesNotFit(t *testing.T) {
 	long.Reason, long.Line, long.CheckAt = "", long.Line.With("reason", ""), time.Time{}
 	require.JSONEq(t, inJSON(t, long), inJSON(t, back))
 
-	var targets []string
-	for i := range 40 {
-		targets = append(targets, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
-	}
-	many := w.does(ann, "deny "+strings.Join(targets, " "))
+	many := w.does(ann, "deny "+strings.Join(someSources(40), " "))
 	back, _ = throughSlack(t, many)
 	require.Empty(t, back.Steps)
 	require.Equal(t, many.Line, back.Line)

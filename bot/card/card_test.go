@@ -327,8 +327,9 @@ func TestRenderGolden(t *testing.T) {
 	t.Parallel()
 	messages := map[string]Message{}
 	var read strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(situations())) {
-		messages[name] = situations()[name].render()
+	cards := situations()
+	for _, name := range slices.Sorted(maps.Keys(cards)) {
+		messages[name] = cards[name].render()
 		fmt.Fprintf(&read, "--- %s\n%s\n", name, seenAs(messages[name]))
 	}
 	golden(t, filepath.Join("testdata", "cards.txt"), read.String())

@@ -13,6 +13,7 @@ import (
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/full"
 	"github.com/wafbot/wafbot/internal/hostiletext"
 )
 
@@ -140,4 +141,9 @@ func markupOf(t testing.TB, blocks []slack.Block) []string {
 func requireHarmless(t testing.TB, line string) {
 	t.Helper()
 	require.NoError(t, hostiletext.Markup(line))
+}
+
+func TestMain(m *testing.M) {
+	full.Checks(20, 100)
+	os.Exit(m.Run())
 }

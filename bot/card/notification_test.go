@@ -125,3 +125,14 @@ func TestAnAttackOfOneSourceThatGetsWorse(t *testing.T) {
 	a.SourceCount = known(1)
 	require.Contains(t, Worse(situation(a).Account, record.Event{Kind: record.Worsened, Attack: &record.AttackState{Attack: a}}, "").Text, "1,530 hits, 1 source. POST")
 }
+
+// What an older wafbot posted may mean something else by the same words.
+func TestACardOfAnotherVersionIsNotRead(t *testing.T) {
+	t.Parallel()
+	payload := situations()["attack"].render().Metadata.EventPayload
+	_, _, ok := ReadAttack("acme", payload)
+	require.True(t, ok)
+	payload["version"] = "1"
+	_, _, ok = ReadAttack("acme", payload)
+	require.False(t, ok)
+}

@@ -2,6 +2,7 @@ package card
 
 import (
 	"encoding/json"
+	"maps"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -131,4 +133,135 @@ func TestRenderOutages(t *testing.T) {
 		require.LessOrEqual(t, len(msg.Text), maxNotice, name)
 	}
 	golden(t, filepath.Join("testdata", "outage", "notifications.txt"), goldenMessages(t, "outage", messages))
+}
+
+// What the thread of a card says, and what is left of a card that moved.
+func TestCourseGolden(t *testing.T) {
+	t.Parallel()
+	s := situation(injection())
+	s.Attack.Last = now.Add(-16 * time.Minute)
+	s.Attack.First = s.Attack.Last.Add(-26 * time.Minute)
+	first := s.Attack.First.Unix()
+	course := []record.HitPoint{{At: first}, {At: first + 600, Hits: 300}, {At: first + 1200, Hits: 1500}, {At: s.Attack.Last.Unix(), Hits: 1530}}
+	bare := s
+	bare.Attack.First, bare.Attack.SourceCount = time.Time{}, apiclient.Figure{}
+	undone, ended := denied(), patched()
+	undone.State, ended.Until = record.StateUndone, now.Add(-5*time.Minute)
+	s.Changes = []record.Change{undone, ended, denied(), patched()}
+	s.Efficacy = map[string]record.Efficacy{denied().ID: {Finding: record.Working, Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 12, Last: now}}}}}
+	line := MovedLine(acme(), "a30pj50d3", record.AttackState{Attack: incident().Situation.Attack}, record.Place{Channel: "C0INCIDENTS", TS: "1.1"},
+		"https://acme.slack.com/archives/C0INCIDENTS/p11")
+	for name, msg := range map[string]Message{
+		"quiet":             Course(s, course),
+		"quiet-and-unknown": Course(bare, nil),
+		"resumed":           Worse(s.Account, record.Event{Account: "acme", Kind: record.Resumed, At: now, Attack: &record.AttackState{Attack: s.Attack}}, "S0ONCALL"),
+		"moved":             Moved(acme(), "a30pj50d3", line),
+		"stale":             Stale(line),
+	} {
+		requireFits(t, msg)
+		golden(t, filepath.Join("testdata", "course", name+".json"), pretty(t, msg))
+	}
+}
+
+// ending is a denial that ends in a quarter of an hour.
+func ending() record.Change {
+	return record.Change{
+		ID: "ck7q2m9xw", Account: "acme", AttackID: "ak7q2m9xw", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"),
+		Does: "Deny 203.0.113.7 everywhere for 4 h", Actor: anna(), At: now.Add(-225 * time.Minute), Until: now.Add(15 * time.Minute), State: record.StateDone,
+		Steps: []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{}, Sent: true, Done: true}},
+	}
+}
+
+// endedLate is the undo of a mode that should have returned before.
+func endedLate() record.Change {
+	late := switched()
+	return record.Change{
+		ID: "cu2d8e1rt", Account: "acme", Line: record.Line{Name: "undo", Words: []string{late.ID}}, Does: "Undo of: " + late.Does, Undoes: late.ID,
+		Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, At: now, State: record.StateDone, Late: &record.Late{Due: late.Until},
+	}
+}
+
+func TestRenderWhatEnds(t *testing.T) {
+	t.Parallel()
+	late, _, _ := ChangeSettled(endedLate(), record.Change{}, "", nil)
+	silent, longest, overdue := ending(), ending(), switched()
+	silent.Renew, longest.Renew = now.Add(20*time.Hour), longest.Until
+	overdue.Late = &record.Late{Due: overdue.Until, Why: "the service has locked its rules just now: try again in some minutes"}
+	for name, m := range map[string]Message{
+		"ends": MitigationEnding(ending(), "U0ROB", "", now), "ends-unless-still-trying": MitigationEnding(silent, "U0ROB", "", now), "ends-as-long-as-may-be": MitigationEnding(longest, "", "ak7q2m9xw", now),
+		"ended":      MitigationEnding(ending(), "U0ROB", "", ending().Until.Add(time.Minute)),
+		"overdue":    EndOverdue(acme(), overdue, "U0ANN", now),
+		"ended-late": late,
+	} {
+		requireFits(t, m)
+		golden(t, filepath.Join("testdata", "due", name+".json"), pretty(t, m))
+	}
+}
+
+func drills() map[string]record.Drill {
+	waits := record.Drill{ID: "dk7q2m9xw", Account: "acme", By: anna(), At: now.Add(-time.Minute), Cards: []record.DrillCard{
+		{Channel: "C0INCID", Mention: "S0ONCALL", Pager: "kind incident"}, {Channel: "C0WAF"},
+	}}
+	silent, acknowledged, paged := waits, waits, waits
+	silent.At = now.Add(-record.DrillFor)
+	by := anna()
+	acknowledged.Cards = slices.Clone(waits.Cards)
+	acknowledged.Cards[0].By, acknowledged.Cards[0].After = &by, 12*time.Second
+	paged.Page, paged.Cards = true, acknowledged.Cards
+	return map[string]record.Drill{"waits": waits, "silent": silent, "acknowledged": acknowledged, "paged": paged}
+}
+
+func TestRenderDrills(t *testing.T) {
+	t.Parallel()
+	all := drills()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		d := all[name]
+		msg, report := TestCard(acme(), d, 0), DrillReport(d, now)
+		requireFits(t, msg)
+		requireFits(t, report)
+		require.Contains(t, msg.Text, "Test card: ")
+		require.LessOrEqual(t, len([]rune(msg.Text)), maxNotice)
+		require.Equal(t, d.Cards[0].By == nil, len(buttonsOf(msg.Blocks)) == 1, name)
+		golden(t, filepath.Join("testdata", "drill", name+".json"), pretty(t, msg))
+		golden(t, filepath.Join("testdata", "drill", name+"-report.json"), pretty(t, report))
+	}
+}
+
+func TestTheMomentOfAClick(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, time.Date(2026, 11, 21, 3, 5, 10, 123456000, time.UTC), slackconn.ParseTS("1795230310.123456").Round(time.Microsecond))
+	for _, none := range []string{"", "now", "-1", "0", "NaN", "1e300"} {
+		require.Zero(t, slackconn.ParseTS(none), none)
+	}
+}
+
+func TestEmptiedNoticesFit(t *testing.T) {
+	t.Parallel()
+	for _, facts := range []record.RebuildFacts{
+		{}, {Unreadable: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
+	} {
+		msg := StoreRebuilt(&config.Account{Name: "acme"}, facts)
+		requireFits(t, msg)
+		for _, markup := range markupOf(t, msg.Blocks) {
+			for line := range strings.Lines(markup) {
+				requireHarmless(t, strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
+	require.Contains(t, StoreRebuilt(&config.Account{Name: "acme"}, record.RebuildFacts{}).Text, "was emptied")
+}
+
+// What a message carries fits into what Slack takes, whatever a change is.
+func TestChangeMessagesFit(t *testing.T) {
+	t.Parallel()
+	for _, ch := range append(everyState(), patched()) {
+		msg, _, _ := ChangeSettled(ch, record.Change{}, "", nil)
+		msg = msg.WithDelivery(ch.Account, ch.ID+":"+string(ch.State))
+		requireFits(t, msg)
+		require.Equal(t, MetaChange, msg.Metadata.EventType)
+	}
+	prolonged, ch := patched(), denied()
+	ch.Extends, ch.Steps = prolonged.ID, nil
+	msg, _, _ := ChangeSettled(ch, prolonged, "", nil)
+	require.Equal(t, prolonged.ID, msg.Metadata.EventPayload["c"])
 }

@@ -30,7 +30,7 @@ func TestACardOfVeryMuch(t *testing.T) {
 	t.Parallel()
 	for _, text := range full.Some(4, seeds()) {
 		c := hostile(text)
-		c.Situation.Changes = append(c.Situation.Changes, manyChanges(200)...)
+		c.Situation.Changes = append(c.Situation.Changes, manyChanges(full.Of(60, 200))...)
 		for range 500 { // more are cut all the same
 			c.Situation.Attack.Sources = append(c.Situation.Attack.Sources, apiclient.Source{IP: netip.MustParseAddr("2001:db8::1"), Hits: known(math.MaxInt64), Country: text})
 		}

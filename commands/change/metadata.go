@@ -121,14 +121,15 @@ func split(c record.Change) (parts []map[string]any) {
 		part := map[string]any{
 			"v": metadataVersion, "account": c.Account, "c": c.ID, "sum": sum, "part": partName(maxParts, maxParts),
 		}
-		n := len(packed)
-		for part["d"] = packed; ; part["d"] = packed[:n] {
-			size, _ := json.Marshal(part)
-			over := len(size) - maxMetadata
-			if over <= 0 {
-				break
+		n := min(len(packed), maxMetadata)
+		for over := 0; ; n -= 1 + over/2 { // a byte takes two at most: it is JSON already
+			for n < len(packed) && !utf8.RuneStart(packed[n]) {
+				n--
 			}
-			for n -= 1 + over/2; !utf8.RuneStart(packed[n]); n-- { // a byte takes two at most: it is JSON already
+			part["d"] = packed[:n]
+			size, _ := json.Marshal(part)
+			if over = len(size) - maxMetadata; over <= 0 {
+				break
 			}
 		}
 		packed, parts = packed[n:], append(parts, part)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/full"
 )
 
 // folder writes files and returns the first one's path.
@@ -150,6 +151,16 @@ FILE:9:84: accounts[3].storm.<<: given twice, first on line 9; remove one
 	})
 }
 
+// nodes are how many keys and values a configuration may have: fewer than what is shipped, but for make full.
+var nodes = full.Of(20_000, 250_000)
+
+func TestMain(m *testing.M) {
+	if shipped := config.BoundNodes(nodes); shipped != 250_000 {
+		panic("the bound is " + fmt.Sprint(shipped))
+	}
+	os.Exit(m.Run())
+}
+
 // A short file that refers to its own anchors again and again is refused in bounded time and memory.
 func TestABombOfReferencesIsRefused(t *testing.T) {
 	t.Parallel()
@@ -168,7 +179,7 @@ func TestABombOfReferencesIsRefused(t *testing.T) {
 		"defaults": "account_defaults: {routes: [" + strings.Repeat("{}, ", 3000) + "{}]}\naccounts: [{name: a}" + strings.Repeat(", {name: a}", 3000) + "]\n",
 	} {
 		_, err := config.Load(write(t, bomb), nil)
-		require.ErrorContains(t, err, ": YAML: with this there are over 250000 keys and values", name)
+		require.ErrorContains(t, err, fmt.Sprintf(": YAML: with this there are over %d keys and values", nodes), name)
 	}
 }
 

@@ -1,9 +1,15 @@
 package config_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -169,4 +175,96 @@ func FuzzLoadConfig(f *testing.F) {
 			requireSchemaAgrees(t, yaml, "")
 		}
 	})
+}
+
+// What is shown is a configuration that comes to the same, but for the secrets.
+func TestShownConfigurationMeansTheSame(t *testing.T) {
+	t.Parallel()
+	shown := func(c *config.Config, environ ...string) string {
+		text, err := c.Show()
+		require.NoError(t, err)
+		for _, entry := range environ {
+			_, value, _ := strings.Cut(entry, "=")
+			require.NotContains(t, string(text), value)
+		}
+		return string(text)
+	}
+	full, err := config.Load("testdata/full.yaml", fullEnviron)
+	require.NoError(t, err)
+	wd, err := os.Getwd()
+	require.NoError(t, err)
+	text := strings.ReplaceAll(shown(full, fullEnviron...), ": testdata/", ": "+filepath.Join(wd, "testdata")+"/")
+	require.NotContains(t, text, "literal$token")
+	text = strings.ReplaceAll(text, "url: '[redacted]'", "url: redis://127.0.0.1:6379") // must be an address
+	again := load(t, text)
+	text, was := shown(again), shown(full)
+	require.Equal(t, strings.ReplaceAll(was, ": testdata/", ": "+filepath.Join(wd, "testdata")+"/"), text)
+	require.Contains(t, text, "renew_while_active: 0s", "what was switched off stays so")
+
+	merged := load(t, "account_defaults: {storm: {over: 3}, routes: [], console_url: 'https://h/$$'}\n"+minimal+"sources: []\npolicy: {changes: on}\n", "WAFBOT_ADMINS=")
+	for _, key := range []string{"over: 3", "routes: []", "sources: []", "admins: []", "changes: on", "poll_interval: 15s", "console_url: https://h/$$"} {
+		require.Contains(t, shown(merged), key)
+	}
+	require.NotContains(t, shown(merged), "account_defaults")
+}
+
+// However an account is logged, by itself or within something else, none of its secrets is shown: not as text, and
+// neither quoted nor as hex digits.
+func TestNoSecretOfAnAccountIsShown(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr3t"
+	a := config.Default[config.Account]()
+	a.Name, a.Token = "acme", secret
+	a.Routes = []config.Route{{Page: &config.Page{Name: "phone", URL: secret, WebhookSecret: secret}}}
+	within := struct {
+		Account *config.Account
+		Page    config.Page
+		All     map[string]config.Account
+		Config  *config.Config
+	}{&a, *a.Routes[0].Page, map[string]config.Account{"acme": a}, &config.Config{Accounts: []config.Account{a}}}
+	said := map[string]string{}
+	for _, value := range []any{a, &a, within, []config.Account{a}, a.Token, &a.Token, *a.Routes[0].Page, a.Routes[0].Page} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%10.3s", "%t"} {
+			said[fmt.Sprintf("%s of %T", verb, value)] = fmt.Sprintf(verb, value)
+		}
+		said[fmt.Sprintf("print of %T", value)] = fmt.Sprint(value)
+		data, err := json.Marshal(value)
+		require.NoError(t, err)
+		said[fmt.Sprintf("JSON of %T", value)] = string(data)
+		var out bytes.Buffer
+		for _, handler := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
+			slog.New(handler).With("with", value).Info("logged", "value", value, slog.Group("group", "value", value))
+		}
+		said[fmt.Sprintf("log of %T", value)] = out.String()
+	}
+	for how, text := range said {
+		for _, shown := range []string{secret, "733363723374", "73 33 63", "s3c", "115 51 99"} {
+			require.NotContains(t, text, shown, how)
+		}
+	}
+	require.Contains(t, said["%+v of config.Account"], "Token:[redacted]", "it is seen that there is one")
+	require.Contains(t, said["JSON of config.Account"], `"Token":"[redacted]"`)
+}
+
+func TestSummaryHours(t *testing.T) {
+	t.Parallel()
+	daily := config.Summary{At: "08:00"}
+	zone, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	at := func(text string) time.Time {
+		moment, err := time.ParseInLocation("2006-01-02 15:04", text, zone)
+		require.NoError(t, err)
+		return moment
+	}
+	for _, tt := range []struct{ now, last, next string }{
+		{"2026-11-21 08:00", "2026-11-21 08:00", "2026-11-22 08:00"},
+		{"2026-11-21 07:59", "2026-11-20 08:00", "2026-11-21 08:00"},
+		{"2026-11-30 23:59", "2026-11-30 08:00", "2026-12-01 08:00"},
+		{"2026-10-24 12:00", "2026-10-24 08:00", "2026-10-25 08:00"}, // the clocks go back in that night
+	} {
+		last, next := daily.Around(at(tt.now))
+		require.True(t, last.Equal(at(tt.last)) && next.Equal(at(tt.next)), "%s: %s, %s", tt.now, last, next)
+	}
+	_, next := daily.Around(at("2026-10-24 12:00"))
+	require.Equal(t, 21*time.Hour, next.Sub(at("2026-10-24 12:00")))
 }

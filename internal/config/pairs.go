@@ -9,7 +9,7 @@ import (
 
 // maxNodes bounds a configuration with its references written out: a short file can refer to its anchors a billion
 // times. A thousand accounts with ten routes each have most of it.
-const maxNodes = 250_000
+var maxNodes = 250_000
 
 // spend reports whether the configuration may hold so many more keys and values.
 func (o *origins) spend(at Position, nodes int) bool {

@@ -14,6 +14,12 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
+// BoundNodes sets the bound of a configuration, and returns what it was.
+func BoundNodes(n int) (before int) {
+	before, maxNodes = maxNodes, n
+	return before
+}
+
 // Documented is a key as docs/config.md has it: in which words, and with which default.
 type Documented func(key string) (text string, def any)
 
@@ -180,4 +186,15 @@ func limited(n node, tag reflect.StructTag) node {
 		}
 	}
 	return n
+}
+
+// Variables are the keys that environment variables set, by the variable's name.
+func Variables() map[string]string {
+	all := map[string]string{}
+	for _, l := range (&Config{Accounts: make([]Account, 1)}).leaves() {
+		if name := l.variable(); name != "" {
+			all[name] = l.key
+		}
+	}
+	return all
 }

@@ -164,11 +164,12 @@ func TestDoctorNamesPagers(t *testing.T) {
 // Findings name a variable where the environment set the key, and the key where the file did.
 func TestDoctorNamesKeysAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
-	e := newPatient(t, "").with("WAFBOT_API_URL=http://"+unused, "WAFBOT_CHANNEL=C0OLD0005", "WAFBOT_RESPONDERS=", "WAFBOT_CHANGES=dry_run").examine(t)
+	world := newPatient(t, "")
+	e := world.with("WAFBOT_API_URL=http://"+unused, "WAFBOT_CHANNEL=C0OLD0005", "WAFBOT_RESPONDERS=", "WAFBOT_CHANGES=dry_run").examine(t)
 	requireOne(t, e.of(doctor.Wrong), "nothing listens at ", "check WAFBOT_API_URL, and whether")
 	requireOne(t, e.of(doctor.Wrong), "archived", "for WAFBOT_CHANNEL")
 	requireOne(t, e.of(doctor.Note), "config WAFBOT_CHANGES: in dry run", "set WAFBOT_CHANGES to on")
-	e = newPatient(t, "").without("WAFBOT_SLACK_APP_TOKEN", "WAFBOT_SLACK_SIGNING_SECRET", "WAFBOT_ADMINS").examine(t)
+	e = world.without("WAFBOT_SLACK_APP_TOKEN", "WAFBOT_SLACK_SIGNING_SECRET", "WAFBOT_ADMINS").examine(t)
 	requireOne(t, e.of(doctor.Wrong), "config environment: WAFBOT_SLACK_APP_TOKEN: missing, and WAFBOT_SLACK_SIGNING_SECRET too", "for signed HTTP give WAFBOT_SLACK_SIGNING_SECRET")
 	requireOne(t, e.of(doctor.Warn), "config WAFBOT_ADMINS: no user may do what takes an admin")
 

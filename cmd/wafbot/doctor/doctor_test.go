@@ -132,7 +132,8 @@ func (p patient) granting(t *testing.T, scopes string) patient {
 
 func TestDoctorComparesScopes(t *testing.T) {
 	t.Parallel()
-	d := newPatient(t, healthy).granting(t, "chat:write, commands,app_mentions:read,users:read,channels:history,channels:read,groups:read,groups:history,usergroups:read,files:write,chat:write.public")
+	world := newPatient(t, healthy)
+	d := world.granting(t, "chat:write, commands,app_mentions:read,users:read,channels:history,channels:read,groups:read,groups:history,usergroups:read,files:write,chat:write.public")
 	require.NoError(t, d.Slack.RemoveBot("C0RANDOM3"))
 	e := d.examine(t)
 	require.Len(t, e.of(doctor.Wrong), 1)
@@ -141,7 +142,7 @@ func TestDoctorComparesScopes(t *testing.T) {
 	requireOne(t, e.of(doctor.Note), "scope files:write: not needed")
 	requireOne(t, e.of(doctor.Warn), "channel C0RANDOM3 #random: wafbot isn't in it: it can post there", "/invite @wafbot")
 
-	e = newPatient(t, healthy).granting(t, "").examine(t)
+	e = world.granting(t, "").examine(t)
 	requireOne(t, e.of(doctor.Note), "Slack didn't say which scopes")
 }
 
@@ -177,11 +178,11 @@ func TestDoctorNoticesThatSocketModeIsOff(t *testing.T) {
 // Slack takes a message a second and channel, after a few at once.
 func TestDoctorPostsNoFasterThanSlackTakesThem(t *testing.T) {
 	t.Parallel()
-	d := newPatient(t, healthy+strings.Repeat("      - {match: {kind: incident}}\n", 6))
+	d := newPatient(t, healthy+strings.Repeat("      - {match: {kind: incident}}\n", 4))
 	d.Slack.SetRateLimits(true)
 	e := d.examineWith(t, doctor.Options{Post: true})
 	require.Empty(t, e.of(doctor.Wrong))
-	require.Len(t, d.Slack.Messages("C0WAF0001"), 7)
+	require.Len(t, d.Slack.Messages("C0WAF0001"), 5)
 }
 
 func TestDoctorThatIsStoppedSaysSo(t *testing.T) {
@@ -260,13 +261,14 @@ func TestDoctorWarnsOfMoreReplicasThanLinks(t *testing.T) {
 
 func TestDoctorNamesTheStateOfAnotherVersion(t *testing.T) {
 	t.Parallel()
+	d := newPatient(t, healthy)
 	for version, says := range map[string][]string{
 		"1":  {"holds the state of an older wafbot, which this one can't read", "give redis.key_prefix a value that it never had", "docs/upgrading.md"},
 		"99": {"holds the state of a newer wafbot", "update this one"},
 	} {
 		redis := miniredis.RunT(t)
 		require.NoError(t, redis.Set("{work}:version", version))
-		e := newPatient(t, healthy).with("WAFBOT_REDIS_URL=redis://" + redis.Addr() + "/0").examine(t)
+		e := d.with("WAFBOT_REDIS_URL=redis://" + redis.Addr() + "/0").examine(t)
 		requireOne(t, e.of(doctor.Wrong), append([]string{"redis " + redis.Addr()}, says...)...)
 	}
 }

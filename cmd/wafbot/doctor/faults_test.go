@@ -15,7 +15,7 @@ import (
 )
 
 // impatient is enough for an answer that comes at all.
-const impatient = 3 * time.Second
+const impatient = time.Second
 
 // patienceFor is short where nothing comes.
 func patienceFor(kind string) time.Duration {
@@ -29,6 +29,8 @@ func patienceFor(kind string) time.Duration {
 func TestDoctorNamesFaultsOfTheService(t *testing.T) {
 	t.Parallel()
 	const again, console, base = "try again", "console", "api_url"
+	d := newPatient(t, healthy)
+	d.Slack.SetRateLimits(false)
 	for kind, want := range map[string]struct{ says, fix string }{
 		"status:400":      {"the service refuses to ", base},
 		"inner:400":       {"the service refuses to ", base},
@@ -50,14 +52,13 @@ func TestDoctorNamesFaultsOfTheService(t *testing.T) {
 		"cut":             {"broke the connection off", again},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			d := newPatient(t, healthy)
 			says := func(what string) string {
 				if strings.HasSuffix(want.says, " to ") || strings.HasSuffix(want.says, " not ") {
 					return want.says + "read " + what
 				}
 				return want.says
 			}
+			d.WAF.ClearFaults()
 			require.NoError(t, d.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/user", Kind: kind}))
 			e := d.examineWith(t, doctor.Options{Patience: patienceFor(kind)})
 			require.Len(t, e.of(doctor.Wrong), 1, "%+v", e.of(doctor.Wrong))
@@ -87,6 +88,8 @@ func TestDoctorNamesFaultsOfTheService(t *testing.T) {
 func TestDoctorNamesFaultsOfSlack(t *testing.T) {
 	t.Parallel()
 	const later, install, take = "slack-status.com", "install the app again", "take the token from the app's page"
+	d := newPatient(t, healthy)
+	d.Slack.SetRateLimits(false)
 	for kind, want := range map[string]struct{ says, fix string }{
 		"ratelimited":            {"takes no more of these requests for 1s (ratelimited)", later},
 		"ratelimited_posted":     {"takes no more of these requests for 1s (ratelimited)", later},
@@ -107,8 +110,6 @@ func TestDoctorNamesFaultsOfSlack(t *testing.T) {
 		"unheard_of":             {"Slack refuses it (unheard_of)", "look that name up"},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			d := newPatient(t, healthy)
 			for _, subjects := range []map[string][]string{
 				{"auth.test": {"slack WAFBOT_SLACK_BOT_TOKEN"}, "apps.connections.open": {"slack WAFBOT_SLACK_APP_TOKEN"}},
 				{
@@ -149,7 +150,8 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 	t.Cleanup(func() { silent.Close() })
 	locked := miniredis.RunT(t)
 	locked.RequireAuth("redis-password")
-	full := miniredis.RunT(t)
+	d, full := newPatient(t, healthy), miniredis.RunT(t)
+	d.Slack.SetRateLimits(false)
 	full.SetError("OOM command not allowed when used memory > 'maxmemory'.")
 	for _, tt := range []struct{ name, url, says, fix string }{
 		{"away", "redis://" + unused + "/0", "nothing listens at 127.0.0.1:", "check WAFBOT_REDIS_URL"},
@@ -161,9 +163,7 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 		{"full", "redis://" + full.Addr() + "/0", "its memory is full (OOM)", "maxmemory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			d := newPatient(t, healthy).with("WAFBOT_REDIS_URL=" + tt.url)
-			e := d.examine(t)
+			e := d.with("WAFBOT_REDIS_URL=" + tt.url).examine(t)
 			require.Len(t, e.of(doctor.Wrong), 1, "%+v", e.of(doctor.Wrong))
 			requireOne(t, e.of(doctor.Wrong), "redis ", tt.says, tt.fix, "without Redis nothing is posted and nothing is changed")
 			requireOne(t, e.of(doctor.OK), "WAFBOT_SLACK_BOT_TOKEN")
