@@ -178,11 +178,11 @@ func TestDoctorNoticesThatSocketModeIsOff(t *testing.T) {
 // Slack takes a message a second and channel, after a few at once.
 func TestDoctorPostsNoFasterThanSlackTakesThem(t *testing.T) {
 	t.Parallel()
-	d := newPatient(t, healthy+strings.Repeat("      - {match: {kind: incident}}\n", 4))
+	d := newPatient(t, healthy+strings.Repeat("      - {match: {kind: incident}}\n", 6))
 	d.Slack.SetRateLimits(true)
 	e := d.examineWith(t, doctor.Options{Post: true})
 	require.Empty(t, e.of(doctor.Wrong))
-	require.Len(t, d.Slack.Messages("C0WAF0001"), 5)
+	require.Len(t, d.Slack.Messages("C0WAF0001"), 7)
 }
 
 func TestDoctorThatIsStoppedSaysSo(t *testing.T) {
