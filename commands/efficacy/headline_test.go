@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/words"
-	. "github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -127,73 +126,73 @@ func TestHeadline(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		facts call.Situation
-		want  State
+		want  words.State
 	}{
-		"unreachable":                         {facts(inOutage), Unknown},
-		"unreachable, and a verdict":          {facts(inOutage, judged("test")), Unknown},
-		"unreachable, and it was over":        {facts(inOutage, over), Ended},
-		"no blocking status":                  {facts(status("")), Unknown},
-		"a status that wafbot doesn't know":   {facts(status("odd")), Unknown},
-		"no blocking status, nothing through": {facts(status(""), pausing), Unknown},
-		"a person says that it is none":       {facts(judged("false_positive")), FalsePositive},
+		"unreachable":                         {facts(inOutage), words.Unknown},
+		"unreachable, and a verdict":          {facts(inOutage, judged("test")), words.Unknown},
+		"unreachable, and it was over":        {facts(inOutage, over), words.Ended},
+		"no blocking status":                  {facts(status("")), words.Unknown},
+		"a status that wafbot doesn't know":   {facts(status("odd")), words.Unknown},
+		"no blocking status, nothing through": {facts(status(""), pausing), words.Unknown},
+		"a person says that it is none":       {facts(judged("false_positive")), words.FalsePositive},
 		"the service says so": {facts(attack(func(a *apiclient.Attack) { a.State = "falsepositive" }),
-			over), FalsePositive},
-		"a test":                   {facts(judged("test"), over), Test},
-		"real":                     {facts(judged("real")), NotBlocked},
-		"over":                     {facts(over, status("blocked")), Ended},
-		"blocked":                  {facts(status("blocked")), Blocked},
-		"partly, says the service": {facts(status("Partially Blocked")), PartlyBlocked},
-		"nothing done":             {facts(), NotBlocked},
-		"silent, nothing done":     {facts(pausing), Quiet},
-		"silent, partly":           {facts(pausing, status("Partially Blocked")), Quiet},
-		"denied, nothing stopped":  {facts(deny(apiclient.KindRange, "203.0.113.7/32")), NotBlocked},
+			over), words.FalsePositive},
+		"a test":                   {facts(judged("test"), over), words.Test},
+		"real":                     {facts(judged("real")), words.NotBlocked},
+		"over":                     {facts(over, status("blocked")), words.Ended},
+		"blocked":                  {facts(status("blocked")), words.Blocked},
+		"partly, says the service": {facts(status("Partially Blocked")), words.PartlyBlocked},
+		"nothing done":             {facts(), words.NotBlocked},
+		"silent, nothing done":     {facts(pausing), words.Quiet},
+		"silent, partly":           {facts(pausing, status("Partially Blocked")), words.Quiet},
+		"denied, nothing stopped":  {facts(deny(apiclient.KindRange, "203.0.113.7/32")), words.NotBlocked},
 		"denied, works, the other gets through": {facts(deny(apiclient.KindRange, "203.0.113.7/32"), stopped(19, top)),
-			PartlyBlocked},
+			words.PartlyBlocked},
 		"denied, works, the other is silent": {facts(pausing, deny(apiclient.KindRange, "203.0.113.7/32"),
-			stopped(29, top)), Quiet},
+			stopped(29, top)), words.Quiet},
 		"denied, silent before anything is stopped": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
-			stopped(19, top)), Quiet},
+			stopped(19, top)), words.Quiet},
 		"the only one denied": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
-			stopped(29, top)), Mitigated},
+			stopped(29, top)), words.Mitigated},
 		"the only one denied, a moment ago": {facts(oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
-			stopped(21, top)), PartlyBlocked},
+			stopped(21, top)), words.PartlyBlocked},
 		"denied by its country": {facts(pausing, oneSource, deny(apiclient.KindCountry, "FR"),
-			stopped(29, top)), Mitigated},
+			stopped(29, top)), words.Mitigated},
 		"denied by another country": {facts(pausing, oneSource, deny(apiclient.KindCountry, "NL"),
-			stopped(29, top)), Quiet},
+			stopped(29, top)), words.Quiet},
 		"denied by a range": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.0/24"),
-			stopped(29, top)), Mitigated},
+			stopped(29, top)), words.Mitigated},
 		"denied as a proxy, seen stopped": {facts(pausing, oneSource, deny(apiclient.KindProxy, "TOR"),
-			stopped(29, top)), Mitigated},
+			stopped(29, top)), words.Mitigated},
 		"proxies are denied, not seen stopped": {facts(pausing, oneSource, deny(apiclient.KindProxy, "TOR"),
-			patched(29)), Quiet},
+			patched(29)), words.Quiet},
 		"denied on another application": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
 			stopped(29, top), func(f *call.Situation) {
 				f.Entries[0].Apps = []int{5}
-			}), Quiet},
-		"wafbot denied it elsewhere": {facts(pausing, oneSource, stopped(29, top), ours(5)), Quiet},
-		"wafbot denied it here":      {facts(pausing, oneSource, stopped(29, top), ours(4)), Mitigated},
+			}), words.Quiet},
+		"wafbot denied it elsewhere": {facts(pausing, oneSource, stopped(29, top), ours(5)), words.Quiet},
+		"wafbot denied it here":      {facts(pausing, oneSource, stopped(29, top), ours(4)), words.Mitigated},
 		"both denied": {facts(pausing, deny(apiclient.KindCountry, "FR", "NL"), stopped(29, top)),
-			Mitigated},
+			words.Mitigated},
 		"both denied, others aren't known": {facts(pausing, deny(apiclient.KindCountry, "FR", "NL"), stopped(29, top),
-			attack(func(a *apiclient.Attack) { a.Hits = apiclient.Known(101) })), Quiet},
+			attack(func(a *apiclient.Attack) { a.Hits = apiclient.Known(101) })), words.Quiet},
 		"denied and allowlisted": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
-			stopped(29, top), allow(apiclient.KindRange, "203.0.113.0/24")), Quiet},
+			stopped(29, top), allow(apiclient.KindRange, "203.0.113.0/24")), words.Quiet},
 		"denied, allowlisted by country": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"),
-			stopped(29, top), allow(apiclient.KindCountry, "FR")), Quiet},
-		"patched":                     {facts(pausing, patch, patched(29)), Mitigated},
-		"patched, nothing stopped":    {facts(pausing, patch, stopped(29, top)), Quiet},
-		"patched, a moment ago":       {facts(patch, patched(21)), PartlyBlocked},
-		"patched, gets through again": {facts(patch, patched(12)), NotBlocked},
+			stopped(29, top), allow(apiclient.KindCountry, "FR")), words.Quiet},
+		"patched":                     {facts(pausing, patch, patched(29)), words.Mitigated},
+		"patched, nothing stopped":    {facts(pausing, patch, stopped(29, top)), words.Quiet},
+		"patched, a moment ago":       {facts(patch, patched(21)), words.PartlyBlocked},
+		"patched, gets through again": {facts(patch, patched(12)), words.NotBlocked},
 		"patched, and one is allowlisted": {facts(pausing, patch, patched(29),
-			allow(apiclient.KindRange, "198.51.100.9/32")), Quiet},
+			allow(apiclient.KindRange, "198.51.100.9/32")), words.Quiet},
 		"patched elsewhere": {facts(pausing, patch, patched(29),
-			attack(func(a *apiclient.Attack) { a.Path = "/other" })), Quiet},
+			attack(func(a *apiclient.Attack) { a.Path = "/other" })), words.Quiet},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, tt.want, efficacy.Headline(tt.facts).State)
-			if tt.want == Mitigated {
+			if tt.want == words.Mitigated {
 				require.Equal(t, at(20), efficacy.Headline(tt.facts).Since)
 			}
 		})
@@ -206,23 +205,23 @@ func TestWhatElseAHeadlineSays(t *testing.T) {
 	worst := func(f *call.Situation) { f.Severity = record.SeverityCritical }
 	for name, tt := range map[string]struct {
 		facts call.Situation
-		want  Headline
+		want  words.Headline
 	}{
 		"unreachable": {facts(inOutage, resumed),
-			Headline{State: Unknown, Since: at(11), Was: NotBlocked, Resumed: at(15), Severity: "high"}},
-		"no status": {facts(status("")), Headline{State: Unknown, Severity: "high"}},
+			words.Headline{State: words.Unknown, Since: at(11), Was: words.NotBlocked, Resumed: at(15), Severity: "high"}},
+		"no status": {facts(status("")), words.Headline{State: words.Unknown, Severity: "high"}},
 		"over, an incident": {facts(over, incident, resumed),
-			Headline{State: Ended, Since: at(20), Severity: "critical", Incident: true, Review: true}},
+			words.Headline{State: words.Ended, Since: at(20), Severity: "critical", Incident: true, Review: true}},
 		"over, reviewed": {facts(over, incident, judged("real")),
-			Headline{State: Ended, Since: at(20), Severity: "critical", Incident: true}},
-		"resumed":            {facts(resumed), Headline{State: NotBlocked, Resumed: at(15), Severity: "high"}},
-		"resumed, silent":    {facts(resumed, pausing), Headline{State: Quiet, Since: at(20), Severity: "high"}},
-		"its worst":          {facts(worst, status("blocked")), Headline{State: Blocked, Severity: "critical"}},
-		"blocked throughout": {facts(status("blocked")), Headline{State: Blocked, Severity: "low"}},
-		"a test":             {facts(worst, judged("test")), Headline{State: Test, Severity: "low"}},
+			words.Headline{State: words.Ended, Since: at(20), Severity: "critical", Incident: true}},
+		"resumed":            {facts(resumed), words.Headline{State: words.NotBlocked, Resumed: at(15), Severity: "high"}},
+		"resumed, silent":    {facts(resumed, pausing), words.Headline{State: words.Quiet, Since: at(20), Severity: "high"}},
+		"its worst":          {facts(worst, status("blocked")), words.Headline{State: words.Blocked, Severity: "critical"}},
+		"blocked throughout": {facts(status("blocked")), words.Headline{State: words.Blocked, Severity: "low"}},
+		"a test":             {facts(worst, judged("test")), words.Headline{State: words.Test, Severity: "low"}},
 		"another type": {facts(attack(func(a *apiclient.Attack) { a.Type = "xss" })),
-			Headline{State: NotBlocked, Severity: "medium"}},
-		"a verdict, it works": {facts(worst, judged("real")), Headline{State: NotBlocked, Severity: "critical"}},
+			words.Headline{State: words.NotBlocked, Severity: "medium"}},
+		"a verdict, it works": {facts(worst, judged("real")), words.Headline{State: words.NotBlocked, Severity: "critical"}},
 	} {
 		require.Equal(t, tt.want, efficacy.Headline(tt.facts), name)
 	}
