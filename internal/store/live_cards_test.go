@@ -38,13 +38,13 @@ func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
 			require.True(t, ok, "no click waits for the others' figures")
 			shown = max(shown, at.Sub(clicked))
 		}
-		require.Zero(t, l.way.refused)
+		require.Zero(t, l.way.refusals())
 		require.LessOrEqual(t, shown, 3*time.Second)
 		l.way.requirePace(t, editsPerMinute)
 		incidents, others := l.longest(0, attacks, begun)
 		require.LessOrEqual(t, incidents, 3*time.Minute, "they are first")
 		require.LessOrEqual(t, others, 8*time.Minute, "no card is left behind")
-		t.Logf("%d edits in ten minutes, a click shown after %s at most, a card redrawn after %s at most, an incident's after %s", len(l.way.all), shown, others, incidents)
+		t.Logf("%d edits in ten minutes, a click shown after %s at most, a card redrawn after %s at most, an incident's after %s", len(l.way.edited()), shown, others, incidents)
 	})
 }
 
@@ -77,7 +77,7 @@ func TestEditsGoToTheIncidentsOfAllAccounts(t *testing.T) {
 			other.poll(few)
 			time.Sleep(every)
 		}
-		require.Zero(t, l.way.refused)
+		require.Zero(t, l.way.refusals())
 		l.way.requirePace(t, editsPerMinute)
 		incidents, others := l.longest(0, many, begun)
 		incidentsThere, othersThere := other.longest(0, few, begun)
@@ -106,7 +106,7 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		require.Contains(t, l.way.said()[before], "critical incident")
 		time.Sleep(time.Minute)
 		require.Len(t, l.way.said(), 21, "and the others come, once")
-		require.Zero(t, l.way.refused)
+		require.Zero(t, l.way.refusals())
 	})
 }
 
@@ -140,7 +140,7 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		require.Len(t, l.way.said()[begun:], 16)
-		require.Zero(t, l.way.refused)
+		require.Zero(t, l.way.refusals())
 	})
 }
 
@@ -332,6 +332,6 @@ func TestWithoutAPaceItTakesSlacks(t *testing.T) {
 		require.Len(t, l.slack.Messages("C1"), 20)
 		time.Sleep(time.Minute)
 		require.Len(t, l.slack.Messages("C1"), 20, "none came twice")
-		require.LessOrEqual(t, l.way.refused, 8+7, "those on their way when the first was refused, and those begun in place of others whose answer came before its")
+		require.LessOrEqual(t, l.way.refusals(), 8+7, "those on their way when the first was refused, and those begun in place of others whose answer came before its")
 	})
 }

@@ -221,6 +221,13 @@ func (w *slackWay) said() []string {
 	return slices.Clone(w.posts)
 }
 
+// refusals is how many requests Slack refused.
+func (w *slackWay) refusals() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refused
+}
+
 func (w *slackWay) edited() []time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
