@@ -92,8 +92,7 @@ func (d *decision) beganSince(from time.Time) (began []apiclient.Attack, grouped
 // oldest are the first attacks that began: as many as the event of a gap lists.
 func oldest(all []apiclient.Attack) (ids []string) {
 	slices.SortFunc(all, func(a, b apiclient.Attack) int {
-		return cmp.Or(a.First.Compare(b.First),
-			cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.ID, b.ID))
 	})
 	for _, a := range all[:min(maxListed, len(all))] {
 		ids = append(ids, a.ID)

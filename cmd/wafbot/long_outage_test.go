@@ -468,7 +468,7 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				w.polls(12) // three seconds: it is over
 				posted := len(w.Slack.Messages("#waf"))
 				w.stop()
-				w.start() // another replica goes on with it
+				w.start() // another replica continues
 				w.polls(2)
 				w.Slack.ClearFaults()
 

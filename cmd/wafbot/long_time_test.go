@@ -245,7 +245,7 @@ func TestAMitigationThatDoesNotWorkMentionsItsAuthor(t *testing.T) {
 		w.ephemeral("rob", "Deny "+attacker, "accepted")
 		w.allows(attacker + "/32")
 		goesOn()
-		w.types("ann", "deny 198.51.100.96") // after a change what is in force is read again
+		w.types("ann", "deny 198.51.100.96") // a change makes wafbot read the active mitigations again
 		w.ephemeral("ann", "Deny 198.51.100.96", "accepted")
 
 		reply := w.message("#waf", "Deny "+attacker+" everywhere for 4 h: NOT WORKING: ", "got through since", "Likely: "+attacker+" is on the allowlist", "which wins")

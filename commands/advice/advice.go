@@ -194,8 +194,7 @@ func (a *Advice) mode(s call.Situation) {
 // ownInForce reports whether such a change of wafbot's is in force against the attack, and still stands.
 func ownInForce(s call.Situation, such func(record.Change) bool) bool {
 	return slices.ContainsFunc(s.Changes, func(ch record.Change) bool {
-		return such(ch) && ch.InForce(s.Now) &&
-			!efficacy.Gone(s, ch)
+		return such(ch) && ch.InForce(s.Now) && !efficacy.Gone(s, ch)
 	})
 }
 

@@ -191,8 +191,7 @@ func batched(steps []record.Step, lists []apiclient.IPRule) (all []record.Step) 
 	kinds := map[string]*apiclient.IPRule{}
 	for _, s := range steps {
 		held := slices.ContainsFunc(lists, func(e apiclient.IPRule) bool {
-			return e.List == s.Entry.List &&
-				efficacy.Overlaps(e, *s.Entry)
+			return e.List == s.Entry.List && efficacy.Overlaps(e, *s.Entry)
 		})
 		one := kinds[s.Entry.Kind]
 		switch {

@@ -108,8 +108,7 @@ func gaveEnd(c *call.Call, ch record.Change, e apiclient.IPRule) bool {
 // undoneSince reports whether an entry was the work of a change that has been undone.
 func (u *undoing) undoneSince(e apiclient.IPRule) bool {
 	return slices.ContainsFunc(u.Changes, func(ch record.Change) bool {
-		return ch.State == record.StateUndone &&
-			efficacy.NamedBy(e, ch)
+		return ch.State == record.StateUndone && efficacy.NamedBy(e, ch)
 	})
 }
 
@@ -229,8 +228,7 @@ func heldFirst(ch record.Change, s record.Step) bool {
 func ruleStands(c *call.Call, rules []apiclient.Rule, made record.Step) bool {
 	id := efficacy.CurrentRule(c.Changes, made.ID)
 	return slices.ContainsFunc(rules, func(r apiclient.Rule) bool {
-		return r.ID == id &&
-			apiclient.SameRule(r, *made.Rule)
+		return r.ID == id && apiclient.SameRule(r, *made.Rule)
 	})
 }
 

@@ -212,8 +212,7 @@ func overlayAdded(entries []apiclient.IPRule, s record.Step, read time.Time) []a
 		}
 	}
 	entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool {
-		return e.Kind != apiclient.KindRange &&
-			len(e.Values) == 0
+		return e.Kind != apiclient.KindRange && len(e.Values) == 0
 	})
 	if !listed {
 		entries = append(entries, made)

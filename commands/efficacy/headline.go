@@ -71,8 +71,7 @@ func proven(s call.Situation) bool {
 		return false
 	}
 	ruled := slices.ContainsFunc(mitigations, func(m record.Mitigation) bool {
-		return m.Rule && m.Works() &&
-			!a.Last.After(m.Last)
+		return m.Rule && m.Works() && !a.Last.After(m.Last)
 	})
 	return ruled || s.Stopped.Last().After(a.Last) && deniesAll(a, mitigations)
 }

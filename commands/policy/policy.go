@@ -231,8 +231,7 @@ func Lasting(d time.Duration) string {
 // line, one end and one undo.
 func (p Policy) Renews(targets []grammar.Target, length time.Duration) bool {
 	ranges := slices.ContainsFunc(targets, func(t grammar.Target) bool {
-		return t.Kind != apiclient.KindRange ||
-			!t.Prefix.IsSingleIP()
+		return t.Kind != apiclient.KindRange || !t.Prefix.IsSingleIP()
 	})
 	return !ranges && length != grammar.Never && length < p.RenewWhileActive
 }

@@ -193,8 +193,7 @@ func (h *History) span(c *call.Call) (from, until time.Time) {
 func listedNow(c *call.Call) (a apiclient.Attack, listed bool, err error) {
 	all, err := c.Facts.Attacks.Get()
 	i := slices.IndexFunc(all, func(a apiclient.Attack) bool {
-		return record.AttackID(c.Account.Name,
-			a.ID) == c.Attack.ID
+		return record.AttackID(c.Account.Name, a.ID) == c.Attack.ID
 	})
 	if i < 0 {
 		return a, false, err

@@ -87,8 +87,7 @@ func (h Home) Parts(cut bool) []call.Part {
 	where := h.where()
 	waiting, unsettled, muted := h.listed()
 	return shown(cut, section{h.ongoing(), 15, where}, section{waiting, 6, where}, section{unsettled, 6, where},
-		section{h.modes(), 8, where},
-		section{h.inForce(), 15, where}, section{muted, 5, where}, section{h.Trend, 0, where},
+		section{h.modes(), 8, where}, section{h.inForce(), 15, where}, section{muted, 5, where}, section{h.Trend, 0, where},
 		section{h.health(), maxHealth, where})
 }
 

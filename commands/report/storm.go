@@ -84,8 +84,7 @@ func Ungrouped(c *call.Call, attacks []apiclient.Attack) ([]apiclient.Attack, er
 		return attacks, refusal.Away(err)
 	}
 	return slices.DeleteFunc(attacks, func(one apiclient.Attack) bool {
-		return grouped[record.AttackID(c.Account.Name,
-			one.ID)]
+		return grouped[record.AttackID(c.Account.Name, one.ID)]
 	}), nil
 }
 

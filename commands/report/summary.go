@@ -151,8 +151,7 @@ func (s Summary) Parts(cut bool) []call.Part {
 	waiting, _, _ := h.listed()
 	if ends.Title != nil {
 		held = counted("*In force for longer: *", h.changes(func(ch record.Change) bool {
-			return !ch.SwitchesMode() &&
-				!s.soon(ch)
+			return !ch.SwitchesMode() && !s.soon(ch)
 		}))
 	}
 	return shown(cut, section{s.head(), 0, status}, section{ongoing, 5, status}, section{waiting, 3, status},

@@ -67,8 +67,7 @@ func protected(c *call.Call, t grammar.Target) record.Protected {
 func deniedNow(c *call.Call, t grammar.Target) text.Lines {
 	entries := c.Facts.Entries.Value
 	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool {
-		return e.Kind == apiclient.KindRange &&
-			t.Overlaps(e.Subnet)
+		return e.Kind == apiclient.KindRange && t.Overlaps(e.Subnet)
 	})
 	if i < 0 {
 		return nil

@@ -130,8 +130,7 @@ func incidentNeeds(c *call.Call) (n call.Needs) {
 func vulnOf(c *call.Call, typed string) (issue *apiclient.Vulnerability, incidents []apiclient.Attack) {
 	issues, id := c.Facts.Vulnerabilities.Value, typed
 	if i := slices.IndexFunc(issues, func(v apiclient.Vulnerability) bool {
-		return v.ID == typed ||
-			strings.EqualFold(v.WID, typed)
+		return v.ID == typed || strings.EqualFold(v.WID, typed)
 	}); i >= 0 {
 		id, issue = issues[i].ID, &issues[i]
 	}

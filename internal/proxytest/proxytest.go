@@ -16,8 +16,8 @@ type TB interface {
 	Cleanup(f func())
 }
 
-// Filter returns what of a chunk goes on, and whether the connection stays open. Filters of one proxy never run at the
-// same time. A filter must not call SetFilters, SetReplyFilters or Restore.
+// Filter returns what it lets through of a chunk, and whether the connection stays open. Filters of one proxy never run
+// at the same time. A filter must not call SetFilters, SetReplyFilters or Restore.
 type Filter func(chunk []byte) (pass []byte, open bool)
 
 // Pass passes everything on.

@@ -185,8 +185,7 @@ func (c Change) Overdue(now time.Time) bool {
 // SwitchesMode reports whether the change set a filtration mode.
 func (c Change) SwitchesMode() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool {
-		return s.Kind == CreateRule &&
-			s.Rule.Type == apiclient.RuleMode
+		return s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode
 	})
 }
 

@@ -125,8 +125,7 @@ func SameHosts(a, b netip.Prefix) bool {
 		return a.Overlaps(b)
 	}
 	return slices.ContainsFunc(IPv4Within(a), func(x netip.Prefix) bool {
-		return slices.ContainsFunc(IPv4Within(b),
-			x.Overlaps)
+		return slices.ContainsFunc(IPv4Within(b), x.Overlaps)
 	})
 }
 
