@@ -175,6 +175,31 @@ func TestAMethodThatALineCanNotName(t *testing.T) {
 	require.False(t, offers("FOREVER"))
 }
 
+// A click carries nothing that an attacker wrote beside the message itself: a WAF before wafbot would take the click for
+// the attack. The form for a path has it from the attack.
+func TestButtonsHoldNothingOfAnAttacker(t *testing.T) {
+	w := newWorld(t)
+	path := "/login/union/select"
+	id := w.attackOn(path)
+	s := w.situation(id)
+	all := slices.Concat(advice.Advise(s).Suggestions, advice.Triage(s), advice.UndoAll(s),
+		[]call.Suggestion{advice.Acknowledge(s)})
+	for _, g := range advice.More(s) {
+		all = append(all, g.Do...)
+	}
+	for _, b := range all {
+		for _, sent := range []string{b.Label, b.Line.String()} {
+			require.NotContains(t, sent, "union")
+			require.NotContains(t, sent, "shop.example.com")
+		}
+	}
+	i := slices.IndexFunc(all, func(b call.Suggestion) bool { return b.Line.Name == "block-path" })
+	f, err := w.formOf(root, all[i].Line.String())
+	require.NoError(t, err)
+	require.Equal(t, []string{"POST"}, heldBy(t, f, "method"))
+	require.Equal(t, []string{"shop.example.com" + path}, heldBy(t, f, "place"))
+}
+
 // seen is what the poller counted.
 func (w *world) seen(all map[string]record.SourceActivity) map[netip.Addr]record.SourceActivity {
 	w.t.Helper()

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/user"
 	"slices"
@@ -51,13 +51,12 @@ type typedLine struct {
 	file  string         // with targets
 	lines map[string]int // of that file, where each target stands first
 	zone  *time.Location // for times in answers
-	audit *bytes.Buffer  // what wafbot printed of its audit log, for after the answer
 }
 
 // runLine runs one command of the bot, with the same words, roles, guards and audit as in Slack.
 func runLine(ctx context.Context, t terminal) int {
 	line, given, err := grammar.ParseArgs(t.args, options()...)
-	l := typedLine{terminal: t, Given: given, zone: time.UTC, audit: &bytes.Buffer{}}
+	l := typedLine{terminal: t, Given: given, zone: time.UTC}
 	if err != nil {
 		return l.refuse(err)
 	}
@@ -80,7 +79,7 @@ func runLine(ctx context.Context, t terminal) int {
 	}
 	l.zone = cfg.Timezone
 	log := t.log(config.Log{Level: "error", Format: cfg.Log.Format})
-	a, err := build(cfg, botOptions{log: log, audit: &lineWriter{out: l.audit}, settle: t.settle})
+	a, err := build(cfg, botOptions{log: log, audit: &lineWriter{out: io.Discard}, settle: t.settle})
 	if err != nil {
 		return l.refuse(misused{err})
 	}
@@ -89,12 +88,8 @@ func runLine(ctx context.Context, t terminal) int {
 	if a.runner.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}
-	code := l.do(ctx, a, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(),
+	return l.do(ctx, a, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(),
 		Yes: l.Has(optYes)})
-	if !t.asks { // a script keeps it, a person has read the answer
-		_, _ = l.audit.WriteTo(t.err)
-	}
-	return code
 }
 
 // do runs a line, after asking for confirmation where the line needs it: first it shows what would be done.
@@ -177,7 +172,7 @@ func osActor() record.Actor {
 	return record.Actor{ID: "cli:" + name, Name: name, Via: record.ViaCLI}
 }
 
-// help explains the line's verb, or the one after the word help.
+// help explains the line's verb, or the one after the word help, and the terminal's options.
 func (l typedLine) help(line record.Line) int {
 	v := line.Name
 	if v == "help" && len(line.Words) > 0 {
@@ -188,6 +183,10 @@ func (l typedLine) help(line record.Line) int {
 	lines, err := verb.Help(v)
 	if err != nil {
 		return l.refuse(err)
+	}
+	lines.Add(text.Lead("At the terminal, anywhere in the line"))
+	for _, o := range options() {
+		lines.Addf("`%v`: %v", o.String(), o.Help)
 	}
 	return l.show(call.Result{Lines: lines})
 }
@@ -236,7 +235,6 @@ func (l typedLine) refuse(err error) int {
 		}
 		return l.answer(outcomes[refused.Kind], words, code)
 	case !l.Has(optJSON):
-		l.audit.Reset()
 		return l.fail(err)
 	case errors.As(err, &misused{}):
 		return l.answer("usage", err.Error(), exitUsage)
@@ -246,7 +244,6 @@ func (l typedLine) refuse(err error) int {
 
 // answer prints an outcome other than done.
 func (l typedLine) answer(outcome, text string, code int) int {
-	l.audit.Reset() // of what was not done the reason alone is shown
 	if l.Has(optJSON) {
 		return l.printJSON(struct {
 			Outcome string `json:"outcome"`

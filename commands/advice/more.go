@@ -53,9 +53,8 @@ func moreBlock(s call.Situation) Group {
 		name := s.Account.AppName(a.App)
 		g.add("Mode of "+text.Field(name), "All of "+name+", in minutes to 1 h", lineFor(s, "mode", appWord(a.App)))
 	}
-	if method, host, path, ok := blockable(s); ok && blocks {
-		g.add("Block "+text.Field(method+" "+path), "Blocks all requests, clean ones too",
-			lineFor(s, "block-path", method, host+path))
+	if _, _, ok := change.Blockable(a, s.Storm); ok && blocks {
+		g.add("Block path", "Blocks all requests to it, clean ones too", lineFor(s, "block-path"))
 	}
 	return g
 }
@@ -143,21 +142,6 @@ func Triage(s call.Situation) []call.Suggestion {
 		{Label: "Report", Line: lineFor(s, "report")},
 	}
 }
-
-// blockable is the path that an attack is on; of a storm the one that most of it goes to, with its host. ok reports
-// whether a line can name it.
-func blockable(s call.Situation) (method, host, path string, ok bool) {
-	if s.Storm != nil {
-		method, path, ok = stormPlace(s)
-		return method, "", path, ok
-	}
-	_, why := change.PatchFor(s.Attack)
-	return s.Attack.Method, s.Attack.Domain, s.Attack.Path, why.Scope == "" && namesMethod(s.Attack.Method)
-}
-
-// namesMethod reports whether a line can name a method: it takes FOREVER, which attackers may write, for a length of
-// time.
-func namesMethod(method string) bool { return method != "" && !grammar.IsDuration(method) }
 
 // Which sentence of a dialog is left out first where there is no room for all: the last of these. What the button does
 // is never left out.

@@ -3,10 +3,10 @@ package advice
 import (
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -14,7 +14,7 @@ import (
 // noStormDeny says what stops a storm that no one denial does.
 func noStormDeny(s call.Situation) text.Lines {
 	lines := text.Lines{text.Newf("*No one deny stops this.* *What can:* a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
-	method, place, ok := stormPlace(s)
+	method, place, ok := change.Blockable(s.Attack, s.Storm)
 	if !ok || watchedOnly(s) {
 		return lines
 	}
@@ -25,14 +25,6 @@ func noStormDeny(s call.Situation) text.Lines {
 		line.Addf(" · `%v` closes the hole alone; the part is in the list", patching.String())
 	}
 	return append(lines, line)
-}
-
-// stormPlace is the path that most of the storm goes to, as a line names it; ok reports whether there is one and it is
-// known whole.
-func stormPlace(s call.Situation) (method, place string, ok bool) {
-	method, place, ok = strings.Cut(s.Storm.Place, " ")
-	return method, place, ok && namesMethod(method) && !strings.HasSuffix(place, "…") &&
-		place == text.Sanitize(place, text.MaxHost+text.MaxPath)
 }
 
 // ShowUnblocked is the button that lists what gets through.

@@ -8,6 +8,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/config"
@@ -263,6 +264,19 @@ func (s Patch) line() record.Line {
 		l = l.With("app", fmt.Sprint(s.Scope.App.N))
 	}
 	return l
+}
+
+// Blockable is the path that an attack is on, or that most of a storm goes to; ok reports whether a line can name it: it
+// takes FOREVER, which attackers may write as a method, for a length of time.
+func Blockable(a apiclient.Attack, s *record.Storm) (method, place string, ok bool) {
+	if s != nil {
+		method, place, ok = strings.Cut(s.Place, " ")
+		ok = ok && !strings.HasSuffix(place, "…") && place == text.Sanitize(place, text.MaxHost+text.MaxPath)
+	} else {
+		_, why := PatchFor(a)
+		method, place, ok = a.Method, a.Domain+a.Path, why.Scope == ""
+	}
+	return method, place, ok && method != "" && !grammar.IsDuration(method)
 }
 
 // Place is a host and a path in the form in which requests reach the rules, either of which may be "". Where something

@@ -241,7 +241,10 @@ const NeverVisitors = "wafbot sees attacks, never visitors"
 
 // TerminalUser is who asks at the terminal: his role, and the same person's user id in Slack; "": not known.
 func TerminalUser(p config.Policy, a record.Actor) (role record.Role, slack string) {
-	u := p.Terminal[strings.TrimPrefix(a.ID, "cli:")]
+	u, named := p.Terminal[strings.TrimPrefix(a.ID, "cli:")]
+	if !named {
+		u = p.Terminal[config.EveryoneElse]
+	}
 	role, _ = record.ParseRole(u.Role)
 	return max(role, record.Viewer), u.Slack
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // arguments say how an argument is read and filled in, by its name. A command's name before it means that command only.
@@ -40,32 +41,51 @@ func allArguments() map[string]call.Arg {
 	closed, muted, patched := lasts, lasting(policy.Policy.MuteFor), lasting(policy.Policy.PatchFor)
 	closed.Options, muted.Options = form.Lengths, form.Lengths // never forever
 	patched.Bare = nil
+	blocked := func(part func(method, place string) string) call.Arg {
+		return call.Arg{Needs: func(n *call.Needs) { n.Storms = true }, Default: func(c *call.Call) string {
+			if c.Attack == nil {
+				return ""
+			}
+			var storm *record.Storm
+			for _, s := range c.Facts.Storms.Value {
+				if s.ID == c.Attack.ID {
+					storm = &s.Storm
+				}
+			}
+			if method, place, ok := change.Blockable(c.Attack.Attack, storm); ok {
+				return part(method, place)
+			}
+			return ""
+		}}
+	}
 	return map[string]call.Arg{
-		"app":              {Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
-		"deny app":         apps,
-		"allow app":        apps,
-		"gray app":         apps,
-		"mode app":         {Label: "Application", Read: call.ReadModeApp, Options: form.ModeApps},
-		"attack":           attack,
-		"attack id":        attack,
-		"undo attack":      undone,
-		"change":           {Options: form.ChangesInForce, Needs: func(n *call.Needs) { n.Changes = true }},
-		"condition":        {Read: call.ReadNumber},
-		"deny":             {Read: call.OneOf("word", config.DenyNever, config.DenyApproval)},
-		"for":              lasts,
-		"deny for":         lasting(change.Denying.Lasts),
-		"contain for":      lasting(change.Denying.Lasts),
-		"allow for":        lasting(change.Allowing.Lasts),
-		"gray for":         lasting(change.Graying.Lasts),
-		"patch for":        lasting(policy.Policy.PatchFor),
-		"indicator for":    lasting(policy.Policy.IndicatorFor),
-		"mute for":         muted,
-		"block-path for":   closed,
-		"contain patch":    patched,
-		"header":           {Read: readHeader},
-		"host":             {Read: readHost},
-		"remove list":      {Read: call.ReadList, Options: form.Lists},
-		"handover message": {Rest: true, Kind: call.FieldLines},
+		"app":               {Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
+		"deny app":          apps,
+		"allow app":         apps,
+		"gray app":          apps,
+		"mode app":          {Label: "Application", Read: call.ReadModeApp, Options: form.ModeApps},
+		"attack":            attack,
+		"attack id":         attack,
+		"undo attack":       undone,
+		"change":            {Options: form.ChangesInForce, Needs: func(n *call.Needs) { n.Changes = true }},
+		"condition":         {Read: call.ReadNumber},
+		"deny":              {Read: call.OneOf("word", config.DenyNever, config.DenyApproval)},
+		"for":               lasts,
+		"deny for":          lasting(change.Denying.Lasts),
+		"contain for":       lasting(change.Denying.Lasts),
+		"allow for":         lasting(change.Allowing.Lasts),
+		"gray for":          lasting(change.Graying.Lasts),
+		"patch for":         lasting(policy.Policy.PatchFor),
+		"indicator for":     lasting(policy.Policy.IndicatorFor),
+		"mute for":          muted,
+		"block-path for":    closed,
+		"block-path method": blocked(func(method, _ string) string { return method }),
+		"block-path place":  blocked(func(_, place string) string { return place }),
+		"contain patch":     patched,
+		"header":            {Read: readHeader},
+		"host":              {Read: readHost},
+		"remove list":       {Read: call.ReadList, Options: form.Lists},
+		"handover message":  {Rest: true, Kind: call.FieldLines},
 		"mode": {Read: readMode, Options: form.Modes, // the form says the present one
 			Needs: func(n *call.Needs) { n.Rules = call.AllRules }},
 		"page":       call.ArgPage,

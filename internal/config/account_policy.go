@@ -20,8 +20,15 @@ func (c *Config) PolicyOf(account int) Policy {
 			l.value.Set(of[i].value)
 		}
 	}
-	p.Terminal = maps.Collect(maps.All(c.Policy.Terminal))
+	p.Terminal = Terminal{}
+	written, ofAccount := c.at(Element("accounts", account) + ".policy.terminal")
+	if written.text == "" { // a bare role is everyone's
+		maps.Copy(p.Terminal, c.Policy.Terminal)
+	}
 	maps.Copy(p.Terminal, c.Accounts[account].Policy.Terminal)
+	if !ofAccount && !c.isSet("policy.terminal") {
+		p.Terminal[EveryoneElse] = TerminalUser{Role: "responder"} // who can read the token could change the WAF anyway
+	}
 	p.Changes = stricter(c.Policy.Changes, p.Changes)
 	return p
 }

@@ -66,8 +66,10 @@ func (o *origins) checkLeaf(l leaf) {
 	if l.value.IsZero() && !o.isSet(l.key) {
 		return // left out, and without a default
 	}
-	if short, _ := o.at(above(l.key)); !o.isSet(l.key) && short.text != "" {
-		l.key = above(l.key) // a single word stands for it
+	for key := above(l.key); key != "" && !o.isSet(l.key); key = above(key) {
+		if short, _ := o.at(key); short.text != "" {
+			l.key = key // a single word stands for it
+		}
 	}
 	all := []leaf{l}
 	if l.value.Kind() == reflect.Slice {

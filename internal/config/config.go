@@ -205,17 +205,23 @@ const (
 
 // Policy says who may do what, and how far.
 type Policy struct {
-	Changes          string                  `yaml:"changes" env:"WAFBOT_CHANGES" check:"oneof=off dry_run on" default:"dry_run"` // off, dry_run or on
-	Viewers          []string                `yaml:"viewers" env:"WAFBOT_VIEWERS" check:"member" default:"*"`
-	Responders       []string                `yaml:"responders" env:"WAFBOT_RESPONDERS" check:"member"`
-	Admins           []string                `yaml:"admins" env:"WAFBOT_ADMINS" check:"member"`
-	Terminal         map[string]TerminalUser `yaml:"terminal"` // by os user
-	WidestPrefix     WidestPrefix            `yaml:"widest_prefix"`
-	Durations        Durations               `yaml:"durations"`
-	LongestDuration  time.Duration           `yaml:"longest_duration" check:"positive" default:"30d"`
-	RenewWhileActive time.Duration           `yaml:"renew_while_active" default:"1d"` // 0: ask instead
-	Approval         Approval                `yaml:"approval"`
+	Changes          string        `yaml:"changes" env:"WAFBOT_CHANGES" check:"oneof=off dry_run on" default:"dry_run"` // off, dry_run or on
+	Viewers          []string      `yaml:"viewers" env:"WAFBOT_VIEWERS" check:"member" default:"*"`
+	Responders       []string      `yaml:"responders" env:"WAFBOT_RESPONDERS" check:"member"`
+	Admins           []string      `yaml:"admins" env:"WAFBOT_ADMINS" check:"member"`
+	Terminal         Terminal      `yaml:"terminal"`
+	WidestPrefix     WidestPrefix  `yaml:"widest_prefix"`
+	Durations        Durations     `yaml:"durations"`
+	LongestDuration  time.Duration `yaml:"longest_duration" check:"positive" default:"30d"`
+	RenewWhileActive time.Duration `yaml:"renew_while_active" default:"1d"` // 0: ask instead
+	Approval         Approval      `yaml:"approval"`
 }
+
+// Terminal says what local users may do, by os user; EveryoneElse stands for all others, and a bare role for everyone.
+type Terminal map[string]TerminalUser
+
+// EveryoneElse stands for the os users that Terminal doesn't name.
+const EveryoneElse = "*"
 
 // TerminalUser is what an os user may do, and who that is in Slack. A bare string is the role.
 type TerminalUser struct {

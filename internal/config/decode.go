@@ -37,6 +37,8 @@ func (o *OneOrMore) short() any {
 
 func (a *Application) short() any { return &a.Name }
 
+func (t *Terminal) short() any { return t }
+
 func (u *TerminalUser) short() any { return &u.Role }
 
 // configuration decodes the configuration's file. It reports whether there is something to check. Of a file that isn't

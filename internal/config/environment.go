@@ -13,6 +13,7 @@ import (
 const (
 	fileVariable      = "WAFBOT_CONFIG"
 	neverDenyVariable = "WAFBOT_NEVER_DENY"
+	terminalVariable  = "WAFBOT_TERMINAL"
 )
 
 // environment applies the variables, which win over the file. An empty one counts as left out, unless it is a list.
@@ -46,6 +47,10 @@ func (o *origins) environment(c *Config, environ map[string]string) {
 		c.Accounts = written
 	}
 	o.neverDeny(c, environ)
+	if role := environ[terminalVariable]; role != "" {
+		c.Policy.Terminal = Terminal{EveryoneElse: {Role: role}}
+		o.keys["policy.terminal"] = origin{variable: terminalVariable, text: role}
+	}
 }
 
 // set applies a variable, which wins over its key in the file. A secret also wins over the file that the secret would
@@ -132,7 +137,7 @@ func variableFor(key string) string {
 // unknownVariables reports mistyped variables: otherwise a policy that the operator meant to set would be ignored
 // silently.
 func (o *origins) unknownVariables(all []leaf, environ map[string]string) {
-	known := []string{fileVariable, neverDenyVariable}
+	known := []string{fileVariable, neverDenyVariable, terminalVariable}
 	for _, l := range all {
 		if name := l.variable(); name != "" {
 			known = append(known, name)

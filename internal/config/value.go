@@ -66,6 +66,8 @@ func setText(target any, text string) error {
 		*p, err = parseDuration(text)
 	case **time.Location:
 		*p, err = parseTimezone(text)
+	case *Terminal:
+		*p = Terminal{EveryoneElse: {Role: text}}
 	case *netip.Prefix:
 		*p, err = parseRange(text)
 	default:
