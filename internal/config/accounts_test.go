@@ -203,3 +203,49 @@ func TestCardsOfADrill(t *testing.T) {
 		config.Route{Channel: "C2", Page: other},
 	))
 }
+
+// Local users are responders, unless policy.terminal says otherwise: a bare role is everyone's, a list of users is closed.
+func TestRolesOfTheTerminal(t *testing.T) {
+	t.Parallel()
+	const accounts = "\naccounts: [{name: acme, api_url: 'https://api.example.com', token: t, channel: C0123ABCD%s}]\n"
+	for _, tt := range []struct {
+		name, policy, own, variable string
+		ann, other                  string
+	}{
+		{"left out", "", "", "", "responder", "responder"},
+		{"for everyone", "policy: {terminal: viewer}", "", "", "viewer", "viewer"},
+		{"by user", "policy: {terminal: {ann: admin}}", "", "", "admin", ""},
+		{"by user, and the others", "policy: {terminal: {ann: admin, '*': viewer}}", "", "", "admin", "viewer"},
+		{"nobody", "policy: {terminal: {}}", "", "", "", ""},
+		{"by the account", "", ", policy: {terminal: {ann: admin}}", "", "admin", ""},
+		{"the account's user and everyone", "policy: {terminal: viewer}", ", policy: {terminal: {ann: admin}}", "", "admin", "viewer"},
+		{"the account's everyone", "policy: {terminal: {ann: admin}}", ", policy: {terminal: viewer}", "", "viewer", "viewer"},
+		{"by a variable", "", "", "admin", "admin", "admin"},
+		{"a variable wins", "policy: {terminal: {ann: admin}}", "", "viewer", "viewer", "viewer"},
+		{"an empty variable", "policy: {terminal: viewer}", "", "", "viewer", "viewer"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c, err := config.Load(write(t, tt.policy+fmt.Sprintf(accounts, tt.own)), []string{"WAFBOT_TERMINAL=" + tt.variable})
+			require.NoError(t, err)
+			all := c.PolicyOf(0).Terminal
+			role := func(user string) string {
+				if u, named := all[user]; named {
+					return u.Role
+				}
+				return all[config.EveryoneElse].Role
+			}
+			require.Equal(t, []string{tt.ann, tt.other}, []string{role("ann"), role("zoe")})
+		})
+	}
+	for policy, says := range map[string]string{
+		"policy: {terminal: god}":        `:1:20: policy.terminal: "god" is unknown here; write one of viewer, responder, admin`,
+		"policy: {terminal: {'*': god}}": `policy.terminal.*: "god" is unknown here`,
+		"policy: {terminal: ''}":         "policy.terminal.*.role: missing; write one of viewer, responder, admin",
+	} {
+		_, err := config.Load(write(t, policy+fmt.Sprintf(accounts, "")), nil)
+		require.ErrorContains(t, err, says)
+	}
+	_, err := config.Load("", []string{"WAFBOT_TERMINAL=root"})
+	require.ErrorContains(t, err, `WAFBOT_TERMINAL: "root" is unknown here; write one of viewer, responder, admin`)
+}

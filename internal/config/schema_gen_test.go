@@ -115,6 +115,9 @@ func (s schema) value(t reflect.Type, key string, tag reflect.StructTag) node {
 		if t.Key().Kind() == reflect.Int {
 			all["propertyNames"] = node{"pattern": "^[+-]?[0-9]+$"}
 		}
+		if short {
+			return one(text(), all)
+		}
 		return all
 	case t.Kind() == reflect.Pointer:
 		t = t.Elem()
