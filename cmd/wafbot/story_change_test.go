@@ -275,6 +275,7 @@ func TestOneReplicaSwitchesChangesOff(t *testing.T) {
 		w.stop()
 		w.stop, w.address = first, address
 		w.DeliverTo(address)
+		w.verifyEvents()
 		statuses("live: changes are made")
 		w.types("rob", "deny "+attacker)
 		w.ephemeral("rob", "accepted")

@@ -89,6 +89,9 @@ func (r *reloading) start() {
 	address, _, _ := strings.Cut(after, " ")
 	r.address = "http://" + address
 	r.DeliverTo(r.address)
+	if r.cfg.Slack.SigningSecret != "" {
+		r.verifyEvents()
+	}
 	if r.cfg.Slack.AppToken != "" {
 		r.until("links", func() bool { return len(r.Slack.Links()) > 0 })
 	}
@@ -235,6 +238,7 @@ func TestAMountedConfigurationSwitchesChangesOff(t *testing.T) {
 	require.NotEqual(t, before, mounted(cfg))
 	w.until("it is taken", func() bool { return w.journal.has("changes=off") && w.journal.has("its files were replaced") })
 	w.DeliverTo(address) // the other replica, whose own configuration says on
+	w.verifyEvents()
 	w.until("the other one has heard of it", func() bool {
 		return strings.Contains(w.answer("vic", "status"), "only watching: changes are switched off")
 	})

@@ -184,9 +184,21 @@ func (w *world) start() {
 		cancel()
 		require.NoError(w.t, <-ended)
 	})
+	if w.cfg.Slack.SigningSecret != "" {
+		w.verifyEvents()
+	}
 	if w.cfg.Slack.AppToken != "" {
 		w.until("links", func() bool { return len(w.Slack.Links()) > 0 })
 	}
+}
+
+// verifyEvents has Slack verify the events address, as somebody has to once the bot listens.
+func (w *world) verifyEvents() {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool {
+		d, err := w.Slack.VerifyURL(w.t.Context())
+		return err == nil && d.Warning == "" || len(w.ended) > 0
+	}, patience, 10*time.Millisecond, "the events address")
 }
 
 // until waits for something that the workspace, the service or the bot's log shows.

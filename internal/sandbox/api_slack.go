@@ -88,7 +88,7 @@ func (w slackAPI) getSlack(req *http.Request) (any, error) {
 	defer w.mu.Unlock()
 	return map[string]any{
 		"team":    map[string]string{"id": teamID, "name": teamName},
-		"command": slashCommand, "users": users, "channels": channels, "user_groups": w.Slack.UserGroups(), "deliver": w.deliver, "links": len(w.Slack.Links()), "speed": w.cfg.Speed,
+		"command": slashCommand, "users": users, "channels": channels, "user_groups": w.Slack.UserGroups(), "deliver": w.deliver, "events": w.Slack.Verified(), "links": len(w.Slack.Links()), "speed": w.cfg.Speed,
 	}, nil
 }
 

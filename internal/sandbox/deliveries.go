@@ -117,7 +117,13 @@ func (w *deliveryAPI) postDeliver(req *http.Request) (any, error) {
 		return nil, refuse(http.StatusBadRequest, "give the url as http://host:port, or empty for Socket Mode alone")
 	}
 	w.DeliverTo(body.URL)
-	return struct{}{}, nil
+	if body.URL == "" {
+		return map[string]any{"verified": false}, nil
+	}
+	if _, err := w.Slack.VerifyURL(req.Context()); err != nil {
+		return nil, err
+	}
+	return map[string]any{"verified": w.Slack.Verified()}, nil
 }
 
 // needBot is an error that says what to do while no bot is connected.

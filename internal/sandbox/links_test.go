@@ -68,6 +68,7 @@ func TestABotWithoutAddressIsReachedOverItsLinks(t *testing.T) {
 
 	url, arrived := bot(t, 200)
 	c.post("/sandbox/deliver", `{"url":"`+url+`"}`)
+	<-arrived // the challenge
 	c.post("/sandbox/slack/ingress", `{"ingress":"both"}`)
 	sent = c.post("/sandbox/slack/command", `{"user":"rob","channel":"#waf","text":"whoami"}`)
 	require.Equal(t, "http", sent["via"])

@@ -72,7 +72,9 @@ func TestAClickReachesTheBotAndCanBeReplayedAndForged(t *testing.T) {
 	require.Contains(t, c.refused(409, "/sandbox/slack/click", click), "/sandbox/deliver")
 
 	url, arrived := bot(t, http.StatusOK)
-	c.post("/sandbox/deliver", `{"url":"`+url+`/"}`)
+	require.Equal(t, false, c.post("/sandbox/deliver", `{"url":"`+url+`/"}`)["verified"], "this bot answers no challenge")
+	require.Equal(t, false, c.get("/sandbox/slack")["events"])
+	<-arrived
 	sent := c.post("/sandbox/slack/click", click)
 	require.Equal(t, 200.0, sent["status"])
 	require.Empty(t, sent["warning"])

@@ -85,7 +85,8 @@ type Sender struct {
 
 	mu         sync.Mutex // taken before the one of linkSet
 	cfg        Config
-	overSocket bool // the last delivery of Either
+	overSocket bool   // the last delivery of Either
+	verified   string // the base address that answered a challenge; events go nowhere else over HTTP
 }
 
 // New returns a sender without open links. Close ends it.

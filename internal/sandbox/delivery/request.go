@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,15 +40,41 @@ func (s *Sender) Forge(ctx context.Context, d Delivery) (Delivery, error) {
 	return s.Replay(ctx, d)
 }
 
-// VerifyURL sends the url_verification event. An answer without the challenge is a Warning.
+// VerifyURL sends the url_verification event, as Slack does when the address is saved and when somebody presses Retry.
+// An answer without the challenge is a Warning, and no events are sent there.
 func (s *Sender) VerifyURL(ctx context.Context) (Delivery, error) {
+	s.mu.Lock()
+	asked := s.cfg.Deliver
+	s.mu.Unlock()
 	challenge := rand.Text()
 	body := marshal(map[string]string{"token": VerificationToken, "challenge": challenge, "type": "url_verification"})
 	d, err := s.Replay(ctx, s.packed(Delivery{Type: TypeEvent, Payload: body}, HTTP))
 	if err == nil && d.Warning == "" && !echoes(d.Body, challenge) {
 		d.Warning = "the answer does not hold the challenge"
 	}
+	if err == nil && d.Warning == "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.verified = asked
+		s.cfg.Changed()
+	}
 	return d, err
+}
+
+// EventWays lists how the next event goes. To an address that wasn't verified Slack sends none.
+func (s *Sender) EventWays() []Ingress {
+	ways := s.Ways()
+	if s.Verified() {
+		return ways
+	}
+	return slices.DeleteFunc(ways, func(way Ingress) bool { return way == HTTP })
+}
+
+// Verified reports whether the address of signed requests has answered a challenge.
+func (s *Sender) Verified() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.verified == s.cfg.Deliver
 }
 
 // CheckSSL sends what Slack sends now and then to see that the address of the slash command has a valid certificate.

@@ -1,5 +1,6 @@
 // Starts both sides, keeps them fresh and keeps user, channel and account in the address.
-import { byId } from "./dom.js";
+import { post } from "./api.js";
+import { byId, el } from "./dom.js";
 import { keepDatesFresh } from "./dates.js";
 import { startSlack } from "./slack.js";
 import { startService } from "./service.js";
@@ -10,7 +11,7 @@ const SERVICE_EVERY = 1000; // milliseconds
 
 const place = { user: "rob", channel: "waf", account: "acme", ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))) };
 
-const refreshSlack = startSlack(place, { onState: (state) => { lead(state.deliver || state.links, state.speed); drawGroups(state); } });
+const refreshSlack = startSlack(place, { onState: (state) => { lead(state.deliver || state.links, state.speed); unverified(state); drawGroups(state); } });
 const refreshService = startService(place);
 startControls(place, refreshService);
 
@@ -31,6 +32,14 @@ function lead(bot, speed) {
       ? "You start as Rob, who is on call: press a button of the newest card, and watch on the service’s side how that source turns from red to green."
       : "No bot is connected yet: start one with the environment that was printed. Attacks can be started on the service’s side meanwhile.",
   ].join(" ");
+}
+
+// unverified says that Slack sends no events, because the bot wasn't there when Slack asked, and offers to ask again.
+function unverified(state) {
+  if (state.events) return;
+  const retry = () => post("slack/verify_url", {}).then(({ warning }) => warning && (byId("lead").lastChild.textContent = `Retry: ${warning}`));
+  byId("lead").append(" Slack has not verified the events address yet, so it sends no mentions and opens no Home tab: ",
+    el("button", { type: "button", class: "small", text: "Retry", data: { testid: "verify" }, on: { click: retry } }));
 }
 
 // On a phone one side is shown at a time.

@@ -134,6 +134,11 @@ func inBubble(t *testing.T, play func(b *bubble), change ...func(*workspace.Conf
 		server.Start()
 		defer server.Close()
 		defer w.Close()
+		if cfg.Deliver != "" {
+			_, err := w.VerifyURL(t.Context())
+			require.NoError(t, err)
+			require.True(t, w.Verified())
+		}
 		transport := &http.Transport{DialContext: listener.dial, DisableKeepAlives: true}
 		play(&bubble{Workspace: w, t: t, dial: listener.dial, client: &http.Client{Transport: transport}, start: time.Now()})
 	})

@@ -123,8 +123,9 @@ func (w *eventLog) emit(channel string, by User, at string, event answer) {
 		return
 	}
 	twice := w.takeDeliveryFault(duplicateDelivery, channel)
-	ways := w.Ways()
+	ways := w.EventWays()
 	e.open = len(ways)
+	e.Done = len(ways) == 0
 	for _, way := range ways {
 		w.running.Go(func() { w.sendEvent(w.ctx, e, way, twice) })
 	}

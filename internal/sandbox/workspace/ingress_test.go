@@ -1,8 +1,13 @@
 package workspace_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,6 +20,9 @@ func answering(came *chan *http.Request, statuses ...int) func(*workspace.Config
 		*came = make(chan *http.Request, 99) // within the bubble
 		cfg.Deliver = "http://bot.test"
 		cfg.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if echo := echoed(r); echo != "" {
+				return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(echo))}, nil
+			}
 			status := statuses[0]
 			if len(statuses) > 1 {
 				statuses = statuses[1:]
@@ -27,6 +35,36 @@ func answering(came *chan *http.Request, statuses ...int) func(*workspace.Config
 			return &http.Response{StatusCode: status, Header: header, Body: http.NoBody}, nil
 		})}
 	}
+}
+
+// echoed is the challenge that a request holds; "": none.
+func echoed(r *http.Request) string {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var check struct{ Challenge string }
+	_ = json.Unmarshal(body, &check) // a form isn't JSON
+	return check.Challenge
+}
+
+// Slack sends events only to an address that has answered its challenge; clicks and commands go there all the same.
+func TestEventsGoOnlyToAVerifiedAddress(t *testing.T) {
+	var came chan *http.Request
+	inBubble(t, func(b *bubble) {
+		b.DeliverTo("http://other.test")
+		require.False(b.t, b.Verified())
+		b.say("ann", "", "too early")
+		synctest.Wait()
+		require.True(b.t, b.Events()[0].Done)
+		require.Empty(b.t, b.Events()[0].Attempts)
+		_, err := b.Command(b.t.Context(), workspace.Command{User: "ann", Channel: "waf"})
+		require.NoError(b.t, err)
+		require.Len(b.t, came, 1)
+		_, err = b.VerifyURL(b.t.Context())
+		require.NoError(b.t, err)
+		b.say("ann", "", "now")
+		synctest.Wait()
+		require.Len(b.t, came, 2)
+	}, answering(&came, 200))
 }
 
 func TestTheWayOfDeliveries(t *testing.T) {

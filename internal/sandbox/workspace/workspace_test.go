@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -56,6 +57,7 @@ func (c *clock) Advance(d time.Duration) {
 // bot keeps what was delivered, and answers with its status and body.
 type bot struct {
 	mu       sync.Mutex
+	echoes   bool // it answers challenges
 	status   int
 	answer   string
 	received []received
@@ -73,6 +75,11 @@ func (b *bot) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	form, _ := url.ParseQuery(string(body))
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	var check struct{ Challenge string }
+	if b.echoes && json.Unmarshal(body, &check) == nil && check.Challenge != "" {
+		_, _ = io.WriteString(rw, check.Challenge)
+		return
+	}
 	b.received = append(b.received, received{r.URL.Path, r.Header, string(body), form})
 	rw.WriteHeader(max(b.status, http.StatusOK))
 	_, _ = io.WriteString(rw, b.answer)
@@ -92,7 +99,7 @@ func (b *bot) got() []received {
 
 func start(t *testing.T, change ...func(*workspace.Config)) *world {
 	t.Helper()
-	b, ticking := &bot{}, &clock{now: time.Unix(1_795_000_000, 0)}
+	b, ticking := &bot{echoes: true}, &clock{now: time.Unix(1_795_000_000, 0)}
 	receiver := httptest.NewServer(b)
 	t.Cleanup(receiver.Close)
 	var handler http.Handler
@@ -121,6 +128,11 @@ func start(t *testing.T, change ...func(*workspace.Config)) *world {
 	require.NoError(t, err)
 	handler = w
 	t.Cleanup(w.Close)
+	if cfg.Deliver == receiver.URL && cfg.HTTP == nil {
+		_, err = w.VerifyURL(t.Context())
+		require.NoError(t, err)
+	}
+	b.echoes = false
 	base := server.URL + "/slack"
 	return &world{w, slack.New(token, slack.OptionAPIURL(base+"/api/")), base, ticking, b}
 }
