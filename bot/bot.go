@@ -123,6 +123,7 @@ type Server struct {
 	large    chan struct{} // bodies that are being read beyond their first freeBody
 	readings sync.Map      // account → how far its rebuild is
 	sent     atomic.Int64  // when a signed request last came over HTTP, Unix time; 0: never yet
+	events   atomic.Bool   // an event came over HTTP since the start
 }
 
 // Rebuilding has /readyz show how far the rebuild of an account's state is; "": it is over.

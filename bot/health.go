@@ -87,6 +87,9 @@ func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 		return ways, socket.Open > 0
 	}
 	ways["http"] = "ok"
+	if !s.events.Load() {
+		ways["http"] = "ok; no event since the start. If mentions get no answer, press Retry under Event Subscriptions on the app's page"
+	}
 	return ways, true
 }
 

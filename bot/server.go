@@ -141,6 +141,9 @@ func (s *Server) answerHTTP(ctx context.Context, w http.ResponseWriter, kind str
 		_, _ = io.WriteString(w, check.Challenge)
 		return
 	}
+	if kind == kindEvent {
+		s.events.Store(true)
+	}
 	if answer := s.handle(ctx, kind, d, body); answer != nil {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(answer) // Slack may be gone

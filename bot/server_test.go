@@ -281,8 +281,16 @@ func TestReadinessIsOfWhatSlackUses(t *testing.T) {
 	status, _ = get(t, b, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 
-	status, body = get(t, refused("socket_mode_not_enabled"), "/readyz")
+	b = refused("socket_mode_not_enabled")
+	status, body = get(t, b, "/readyz")
 	require.Equal(t, http.StatusOK, status, "Slack says that it uses HTTP")
+	require.Contains(t, body, `"http":"ok; no event since the start. If mentions get no answer, press Retry`)
+	stamp, check := strconv.FormatInt(time.Now().Unix(), 10), `{"type":"url_verification","challenge":"x"}`
+	require.Equal(t, http.StatusOK, deliver(t, b, stamp, sign(signingSecret, stamp, check), check))
+	_, body = get(t, b, "/readyz")
+	require.Contains(t, body, `"http":"ok; no event since the start`, "a challenge is no event")
+	deliverEvent(t, b, "Ev1", wrote("U0ROB", "1795000000.000100", "status"))
+	_, body = get(t, b, "/readyz")
 	require.Contains(t, body, `"http":"ok"`)
 }
 

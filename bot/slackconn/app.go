@@ -126,12 +126,12 @@ func (s *Client) App() string {
 }
 
 // Manifest is the Slack app's manifest as YAML. With a base URL, as https://wafbot.example.com, Slack sends requests to
-// what is below it over HTTP; without one the app uses Socket Mode.
-func Manifest(base string) string {
+// what is below it over HTTP; without one the app uses Socket Mode. The command and the name must need no quotes.
+func Manifest(base, command, name string) string {
 	var b strings.Builder
 	// Writing to a Builder and a fixed template's values can't fail.
 	_ = template.Must(template.New("manifest").Parse(manifest)).Execute(&b,
-		map[string]any{"Base": base, "Scopes": scopes()})
+		map[string]any{"Base": base, "Command": command, "Name": name, "Scopes": scopes()})
 	return b.String()
 }
 
@@ -143,7 +143,7 @@ func ManifestLink(manifest string) string {
 
 // manifest is the template of the manifest.
 const manifest = `display_information:
-  name: wafbot
+  name: {{printf "%q" .Name}}
   description: Brings attacks to Slack as cards with buttons, and carries out what people decide.
   background_color: "#1f2d3d"
 features:
@@ -152,10 +152,10 @@ features:
     messages_tab_enabled: true # people write to wafbot
     messages_tab_read_only_enabled: false
   bot_user:
-    display_name: wafbot
+    display_name: {{printf "%q" .Name}}
     always_online: true
   slash_commands:
-    - command: /waf
+    - command: {{.Command}}
 {{- if .Base}}
       url: {{printf "%q" (print .Base "/slack/commands")}}
 {{- end}}

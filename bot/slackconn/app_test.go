@@ -26,16 +26,19 @@ func TestManifest(t *testing.T) {
 		name, base                     string
 		socket                         bool
 		commands, events, interactions string
+		command, app                   string
 	}{
-		{name: "Socket Mode", socket: true},
+		{name: "Socket Mode", socket: true, command: "/waf", app: "wafbot"},
+		{name: "a second app", socket: true, command: "/waf-test", app: "WAF 2 - try.out"},
 		{
 			name: "HTTP", base: "https://waf.example.com:8443", commands: "https://waf.example.com:8443/slack/commands",
+			command: "/waf", app: "1e3", // no number
 			events: "https://waf.example.com:8443/slack/events", interactions: "https://waf.example.com:8443/slack/interactions",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			text := Manifest(tt.base)
+			text := Manifest(tt.base, tt.command, tt.app)
 			m := readManifest(t, text)
 			require.Equal(t, tt.socket, m.Settings.SocketModeEnabled)
 			require.Equal(t, tt.events, m.Settings.EventSubscriptions.RequestUrl)
@@ -44,10 +47,11 @@ func TestManifest(t *testing.T) {
 			require.False(t, m.Settings.OrgDeployEnabled)
 			require.False(t, m.Settings.TokenRotationEnabled)
 			require.Equal(t, slack.AppHome{HomeTabEnabled: true, MessagesTabEnabled: true}, m.Features.AppHome)
-			require.Equal(t, slack.BotUser{DisplayName: "wafbot", AlwaysOnline: true}, m.Features.BotUser)
+			require.Equal(t, slack.BotUser{DisplayName: tt.app, AlwaysOnline: true}, m.Features.BotUser)
 			require.Len(t, m.Features.SlashCommands, 1)
 			command := m.Features.SlashCommands[0]
-			require.Equal(t, "/waf", command.Command)
+			require.Equal(t, tt.app, m.Display.Name)
+			require.Equal(t, tt.command, command.Command)
 			require.Equal(t, tt.commands, command.Url)
 			require.True(t, command.ShouldEscape)
 			require.NotEmpty(t, command.UsageHint)
@@ -66,7 +70,7 @@ func TestManifest(t *testing.T) {
 
 func TestManifestLinkHoldsTheManifest(t *testing.T) {
 	t.Parallel()
-	manifest := Manifest("https://waf.example.com")
+	manifest := Manifest("https://waf.example.com", "/waf", "wafbot")
 	link := ManifestLink(manifest)
 	u, err := url.Parse(link)
 	require.NoError(t, err)
