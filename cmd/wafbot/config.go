@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
@@ -74,12 +75,19 @@ func (c *configShowCmd) Run(t *terminal) error {
 
 // manifestCmd prints what Slack makes the app from.
 type manifestCmd struct {
-	URL string `help:"The bot's base address, where Slack sends its requests over HTTP. Left out: Socket Mode, which needs no address." placeholder:"URL"`
+	URL     string `help:"The bot's base address, where Slack sends its requests over HTTP. Left out: Socket Mode, which needs no address." placeholder:"URL"`
+	Command string `help:"The slash command; slack.command in the configuration must be the same." default:"/waf" placeholder:"/waf"`
+	Name    string `help:"The app's name in Slack, and its bot's." default:"wafbot" placeholder:"wafbot"`
 }
 
 // Validate implements kong's check.
 func (m *manifestCmd) Validate() error {
-	if m.URL == "" {
+	switch {
+	case !regexp.MustCompile(`^/[a-z0-9_-]{1,31}$`).MatchString(m.Command):
+		return errors.New("--command is no slash command; write it like /waf: a slash, then up to 31 small letters, digits, - and _")
+	case !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._-]{0,34}$`).MatchString(m.Name):
+		return errors.New("--name must be 1 to 35 letters, digits, blanks, dots, - and _")
+	case m.URL == "":
 		return nil
 	}
 	u, err := url.Parse(m.URL)
@@ -99,7 +107,7 @@ func (m *manifestCmd) Validate() error {
 
 // Run prints the manifest, and beside it the link that creates the app.
 func (m *manifestCmd) Run(t *terminal) error {
-	manifest := slackconn.Manifest(m.URL)
+	manifest := slackconn.Manifest(m.URL, m.Command, m.Name)
 	if _, err := fmt.Fprint(t.out, manifest); err != nil {
 		return fmt.Errorf("print manifest: %w", err)
 	}

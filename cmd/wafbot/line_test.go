@@ -126,8 +126,9 @@ func TestReadsAtTheTerminal(t *testing.T) {
 		{"lists", "0 entries", "[]"},
 		{"mode 4", "monitoring", ""},
 		{"audit", "0 entries", "[]"},
-		{"whoami", "viewer", ""},
-		{"help", "deny", ""},
+		{"whoami", "responder", ""},
+		{"help", "-y, --yes: don't ask", ""},
+		{"help deny", "--from FILE: take targets from a file", ""},
 	} {
 		plain := typed(t, d.environ, strings.Fields(tt.line)...)
 		require.Equal(t, exitDone, plain.code, "%s: %+v", tt.line, plain)
@@ -200,8 +201,7 @@ func TestDenyAndUndoFromAScript(t *testing.T) {
 	require.True(t, d.WAF.Denied("acme", attacker))
 	require.False(t, d.WAF.Denied("acme", neighbour))
 	require.Contains(t, d.entries(t)[0].Reason, "night shift")
-	audit := decode[struct{ Audit record.AuditEntry }](t, got.err)
-	require.Equal(t, "done", audit.Audit.Outcome, "a script's standard error has the audit line")
+	require.Empty(t, got.err, "audit lines are for serve")
 
 	got = typed(t, d.environ, "deny", attacker, "for=1h", "-y")
 	require.Contains(t, got.out, "done already by "+osActor().Name)
@@ -400,9 +400,8 @@ func TestRolesAtTheTerminal(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"", "deny " + attacker, exitFailed, "deny needs the role responder; yours is viewer\nAt the terminal policy.terminal in the configuration file gives roles, as terminal: {"},
-		{"viewer", "undo", exitFailed, "yours is viewer"},
-		{"responder", "allow " + attacker, exitFailed, "allow needs the role admin; yours is responder"},
+		{"viewer", "deny " + attacker, exitFailed, "deny needs the role responder; yours is viewer\nAt the terminal policy.terminal in the configuration file gives roles, as terminal: {"},
+		{"", "allow " + attacker, exitFailed, "allow needs the role admin; yours is responder"},
 		{"admin", "mode 4 default for=10m", exitDone, "Switch application 4 to default"},
 	} {
 		d := inWorld(t, world, tt.role)

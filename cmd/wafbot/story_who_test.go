@@ -374,12 +374,12 @@ func TestMoreOpensOnlyWhatOneMayDo(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		viewers := card.opens("vic", "More…", "Look", "Details", "Report", "You are viewer. What needs more is left out. Ask <@U0ROB0002>, <!subteam^S0WAFRESP>, <@U0ANN0001> to press it").Plain()
-		for _, left := range []string{"Triage", "Verdict…", "Deny several…", "Patch only…", "Block POST"} {
+		for _, left := range []string{"Triage", "Verdict…", "Deny several…", "Patch only…", "Block path…"} {
 			require.NotContains(t, viewers, left)
 		}
 		responders := card.opens("rob", "More…", "Block", "Deny several…", "Triage", "Verdict…", "You are responder", "Ask <@U0ANN0001> to press it").Plain()
-		require.NotContains(t, responders, "Block POST", "blocking a path is an admin's")
-		admins := card.opens("ann", "More…", "Block POST").Plain()
+		require.NotContains(t, responders, "Block path…", "blocking a path is an admin's")
+		admins := card.opens("ann", "More…", "Block path…").Plain()
 		require.NotContains(t, admins, "left out")
 
 		card.click("eve", "More…")

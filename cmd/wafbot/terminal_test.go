@@ -404,7 +404,7 @@ func TestManifest(t *testing.T) {
 			t.Parallel()
 			got := typed(t, nil, append([]string{"manifest"}, tt.args...)...)
 			require.Equal(t, exitDone, got.code, "%+v", got)
-			require.Equal(t, slackconn.Manifest(tt.base), got.out, "nothing else, so that it can be piped")
+			require.Equal(t, slackconn.Manifest(tt.base, "/waf", "wafbot"), got.out, "nothing else, so that it can be piped")
 			intro, link, _ := strings.Cut(strings.TrimSpace(got.err), "\n")
 			require.Contains(t, intro, "Open this to create the app")
 			require.Contains(t, intro, tt.says)
@@ -434,6 +434,21 @@ func TestManifestRefusesAWrongAddress(t *testing.T) {
 		require.Contains(t, got.err, says, address)
 		require.NotContains(t, got.err, "pass@", "not repeated")
 	}
+	for _, tt := range [][3]string{
+		{"--command", "waf", "--command is no slash command; write it like /waf"},
+		{"--command", "/WAF", "write it like /waf"},
+		{"--command", "/waf: x", "write it like /waf"},
+		{"--command", "/" + strings.Repeat("w", 32), "up to 31"},
+		{"--name", "", "--name must be 1 to 35"},
+		{"--name", `waf"bot`, "--name must be 1 to 35"},
+		{"--name", strings.Repeat("w", 36), "--name must be 1 to 35"},
+	} {
+		got := typed(t, nil, "manifest", tt[0]+"="+tt[1])
+		require.Equal(t, exitUsage, got.code, "%v: %+v", tt, got)
+		require.Contains(t, got.err, tt[2])
+	}
+	second := typed(t, nil, "manifest", "--command", "/waf-test", "--name", "wafbot-test")
+	require.Equal(t, slackconn.Manifest("", "/waf-test", "wafbot-test"), second.out)
 }
 
 func TestSandboxPrintsAnEnvironment(t *testing.T) {
