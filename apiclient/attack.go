@@ -65,10 +65,46 @@ type Attack struct {
 }
 
 // Source is one of an attack's busiest sources, or, without an address, the part of its hits that came from a country.
+// Several IPv6 addresses of one /64 are one source, whose IP is that network's first address: whoever has one of them has
+// all.
 type Source struct {
-	IP      netip.Addr `json:"ip,omitzero" api:"ip"` // v4-mapped addresses are unmapped
-	Hits    Figure     `json:"hits,omitzero" api:"count"`
-	Country string     `json:"country,omitempty" api:"country"`
+	IP        netip.Addr `json:"ip,omitzero" api:"ip"` // v4-mapped addresses are unmapped
+	Hits      Figure     `json:"hits,omitzero" api:"count"`
+	Country   string     `json:"country,omitempty" api:"country"`
+	Addresses int64      `json:"addresses,omitempty"` // of a /64: how many were listed
+}
+
+// Range is what has to be denied to deny the source: one address, or its /64.
+func (s Source) Range() netip.Prefix {
+	if s.IP.Is6() && s.IP == Net64(s.IP) {
+		return netip.PrefixFrom(s.IP, 64)
+	}
+	return netip.PrefixFrom(s.IP, s.IP.BitLen())
+}
+
+// String is the source's address, or its /64 as 2001:db8:5:6::/64.
+func (s Source) String() string {
+	if r := s.Range(); !r.IsSingleIP() {
+		return r.String()
+	}
+	return s.IP.String()
+}
+
+// Net64 is the first address of an IPv6 address's /64, which is the least that a customer gets; of IPv4 the address
+// itself.
+func Net64(ip netip.Addr) netip.Addr {
+	if ip.Is6() {
+		return netip.PrefixFrom(ip, 64).Masked().Addr()
+	}
+	return ip
+}
+
+// Listed is how many source addresses the service lists of the attack.
+func (a Attack) Listed() (n int64) {
+	for _, s := range a.Sources {
+		n += max(1, s.Addresses)
+	}
+	return n
 }
 
 // Equal reports whether two records that were read say the same.
@@ -239,9 +275,18 @@ func (a *Attack) tidy() {
 	top, seen := busiest(a.Sources), map[netip.Addr]bool{{}: true} // 192.0.2.1 may also come as ::ffff:192.0.2.1
 	a.Sources = nil
 	for _, s := range top {
-		if !seen[s.IP] {
-			seen[s.IP], a.Sources = true, append(a.Sources, s)
+		if seen[s.IP] {
+			continue
 		}
+		seen[s.IP] = true
+		i := slices.IndexFunc(a.Sources, func(had Source) bool { return s.IP.Is6() && Net64(had.IP) == Net64(s.IP) })
+		if i < 0 {
+			a.Sources = append(a.Sources, s)
+			continue
+		}
+		had := &a.Sources[i]
+		had.IP, had.Addresses = Net64(s.IP), max(1, had.Addresses)+1
+		had.Hits = Figure{had.Hits.N + s.Hits.N, had.Hits.Known && s.Hits.Known}
 	}
 }
 

@@ -114,11 +114,27 @@ func TestAttackFieldsOfOtherTypes(t *testing.T) {
 			[]apiclient.Source{{IP: netip.MustParseAddr("1.2.3.4")}, {IP: netip.MustParseAddr("fe80::1")}}},
 		{`{"ip_top":[{"ip":"1.2.3.4","count":7},{"ip":"1.2.3.5"},{"ip":"::ffff:1.2.3.4","count":3}]}`, sources,
 			[]apiclient.Source{{IP: netip.MustParseAddr("1.2.3.4"), Hits: known(7)}, {IP: netip.MustParseAddr("1.2.3.5")}}},
+		{`{"ip_top":[{"ip":"2001:db8::7","count":7},{"ip":"1.2.3.4","count":5},{"ip":"2001:db8::8","count":3},{"ip":"2001:db8:0:1::8"},{"ip":"2001:db8::9"},{"ip":"2001:db8::7","count":7}]}`,
+			sources, []apiclient.Source{{IP: netip.MustParseAddr("2001:db8::"), Hits: apiclient.Figure{N: 10}, Addresses: 3},
+				{IP: netip.MustParseAddr("1.2.3.4"), Hits: known(5)}, {IP: netip.MustParseAddr("2001:db8:0:1::8")}}},
 	} {
 		got := readAttacks(t, `[`+test.record+`]`)
 		require.Len(t, got, 1, test.record)
 		require.Equal(t, test.want, test.get(got[0]), test.record)
 	}
+}
+
+// Several addresses of one IPv6 network are its /64; an address alone is itself.
+func TestRangesOfSources(t *testing.T) {
+	t.Parallel()
+	for ip, want := range map[string]string{
+		"203.0.113.7": "203.0.113.7", "203.0.113.0": "203.0.113.0", "0.0.0.0": "0.0.0.0",
+		"2001:db8:5:6::7": "2001:db8:5:6::7", "2001:db8:5:6::": "2001:db8:5:6::/64", "2001:db8:5:6:1::": "2001:db8:5:6:1::",
+	} {
+		require.Equal(t, want, apiclient.Source{IP: netip.MustParseAddr(ip)}.String())
+	}
+	many := apiclient.Attack{Sources: []apiclient.Source{{Addresses: 30}, {}, {}}}
+	require.EqualValues(t, 32, many.Listed())
 }
 
 // An answer tells something only beside hits that weren't all blocked, and a code that is missing tells nothing.

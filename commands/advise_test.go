@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -392,4 +393,37 @@ func TestAModeReturns(t *testing.T) {
 	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until it is switched back, wafbot can't know")
 	ch := w.anyway(ann, "mode Shop block for=90m")
 	require.Equal(t, w.clock().Add(90*time.Minute), ch.Until)
+}
+
+// Whoever has one address of a /64 has all: the card names the network, and denying it stops all of them.
+func TestAnAttackFromOneNetworkOfIPv6(t *testing.T) {
+	w := newWorld(t)
+	from := []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 1}, {IP: "198.51.100.4", PerSecond: 1}}
+	for i := range 8 {
+		from = append(from, waf.SourceSpec{IP: fmt.Sprintf("2001:db8:5:6::%x", 100+i), PerSecond: 3})
+	}
+	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Sources: from})
+	s := w.situation(id)
+	const network = "2001:db8:5:6::/64"
+	offered := advice.Advise(s)
+	require.Equal(t, "Deny "+network, labels(offered)[0])
+	confirm, _ := offered.Suggestions[0].In(300)
+	require.Contains(t, confirm, network+" on all applications for 4 h,")
+	require.Contains(t, confirm, "92 % of hits as of 03:00 UTC; up to 2 other sources go on")
+	require.Contains(t, confirm, "Everyone in this /64 is blocked")
+	require.NotContains(t, confirm, "while it keeps trying", "a range isn't renewed")
+	require.Equal(t, "deny "+network+" account=acme attack="+id+" for=4h", offered.Suggestions[0].Line.String())
+
+	ch := w.does(ann, "deny attack="+id)
+	require.Equal(t, network, ch.Steps[0].Entry.Subnet.String())
+	s = w.situation(id)
+	require.NotContains(t, labels(advice.Advise(s)), "Deny "+network)
+	require.Len(t, efficacy.Mitigations(s)[0].Sources, 1)
+	w.does(ann, "undo "+ch.ID)
+
+	own := newWorld(t, sources(source("our monitoring", config.DenyNever, "2001:db8:5:6::77/128")))
+	s = own.situation(own.attack(waf.AttackSpec{App: 4, Path: "/login", Sources: from}))
+	require.NotContains(t, labels(advice.Advise(s)), "Deny "+network)
+	require.Contains(t, notes(advice.Advise(s)), network+" is our monitoring")
+	own.refuses(ann, "deny "+network, refusal.ErrGuarded, "our monitoring")
 }

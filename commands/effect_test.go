@@ -708,3 +708,17 @@ func TestARangeThatWorksInPart(t *testing.T) {
 	require.Regexp(t, `partly working: at least [0-9,]+ stopped, [0-9,]+ hits got through since .*\. Likely: 203\.0\.113\.9 is on the allowlist`, x.line(ch))
 	require.Empty(t, x.findings())
 }
+
+// Each denied address of a /64 has a record of its own: the network's denial is judged by all of them.
+func TestADeniedNetworkOfIPv6Works(t *testing.T) {
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{Sources: []waf.SourceSpec{
+		{IP: "2001:db8:5:6::1", PerSecond: 3}, {IP: "2001:db8:5:6::2", PerSecond: 3}, {IP: "203.0.113.9", PerSecond: 3}}})
+	x := w.watcher()
+	ch := w.insists(ann, "deny attack="+id)
+	x.watch.Refresh()
+	x.watches(2 * time.Minute)
+	require.Equal(t, record.Working, x.effect(ch).Finding)
+	require.Greater(t, x.effect(ch).Parts["2001:db8:5:6::/64"].Stopped.N, int64(4))
+	require.Contains(t, x.line(ch), "working")
+}

@@ -204,7 +204,9 @@ func (r *reader) take(page apiclient.AttackPage) (changed bool, oldest time.Time
 			continue
 		}
 		for _, source := range a.Sources {
-			r.tries[source.IP] = record.Later(r.tries[source.IP], a.Last)
+			for _, ip := range []netip.Addr{source.IP, apiclient.Net64(source.IP)} { // attacks may list it by either
+				r.tries[ip] = record.Later(r.tries[ip], a.Last)
+			}
 		}
 	}
 	return changed, oldest

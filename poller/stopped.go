@@ -59,6 +59,9 @@ func (r *results) add(a *apiclient.Attack, before *seenRecord) {
 				continue
 			}
 			r.bySource[source.IP] = append(r.bySource[source.IP], denial{a, source.Hits})
+			if net := apiclient.Net64(source.IP); net != source.IP { // attacks may list it by either
+				r.bySource[net] = append(r.bySource[net], denial{a, source.Hits})
+			}
 		}
 	}
 }

@@ -75,6 +75,22 @@ func TestACountryThatOthersDeny(t *testing.T) {
 	require.Equal(t, words.Ended, a.says("FR"))
 }
 
+// Each denied address of a /64 has a record of its own; an attack from several of them lists their network.
+func TestTriesFromANetworkOfIPv6(t *testing.T) {
+	t.Parallel()
+	a, p := watching(t)
+	a.add("x:1", 0, func(r *attackRecord) { r.sources = []string{"2001:db8::1", "2001:db8::2"} })
+	polls(t, a, p, 0)
+	a.at(2 * time.Minute)
+	a.add("denied:1", 0, result(apiclient.TypeBlockedSource, 4), func(r *attackRecord) { r.sources = []string{"2001:db8::1"} })
+	a.add("denied:2", 0, result(apiclient.TypeBlockedSource, 4), func(r *attackRecord) { r.sources = []string{"2001:db8::3"} })
+	polls(t, a, p, 2*time.Minute)
+	state := a.store.state[a.name].Attacks["x:1"]
+	require.EqualValues(t, 10, state.Stopped.Sources[netip.MustParseAddr("2001:db8::")].N)
+	polls(t, a, p, 16*time.Minute)
+	require.False(t, a.store.state[a.name].Attacks["x:1"].Quiet, "its sources are still trying")
+}
+
 // A virtual patch that others made stops tries at the attack's place; its records name no source of it.
 func TestWhatAPatchOfOthersStops(t *testing.T) {
 	t.Parallel()

@@ -194,7 +194,7 @@ func (c drawing) notStopped(name int) (l line) {
 	for _, ch := range slices.Backward(c.Changes) {
 		e := c.Efficacy[ch.ID]
 		for _, source := range c.Attack.Sources {
-			t := e.Parts[source.IP.String()].Through
+			t := e.Parts[source.String()].Through
 			if ch.InForce(c.Now) && e.Finding == record.NotWorking && t.N > 0 {
 				l.say("%v", c.source(source, name))
 				l.say("%v through since %v", text.Count(t.N, "hit"), c.clock(t.First))
@@ -230,7 +230,11 @@ func (c drawing) totals(name int) (l line) {
 	case known:
 		l.say("%v", c.source(top, name))
 		l.say("%v of %v", words.Percent(percent), words.Figure(a.Hits, "hit"))
-		l.spare(spareSources, "%v", words.Figure(a.SourceCount, "source"))
+		sources := words.Figure(a.SourceCount, "source")
+		if top.Addresses > 1 { // of a /64
+			sources = text.Number(top.Addresses) + " of " + sources
+		}
+		l.spare(spareSources, "%v", sources)
 	default:
 		l.say("%v", c.source(top, name))
 		l.say("%v", words.Figure(a.Hits, "hit"))
@@ -250,7 +254,7 @@ func (c drawing) source(s apiclient.Source, name int) text.Text {
 	if own {
 		whose = "= " + whose
 	}
-	words := text.Newf("`%v`", text.Sanitize(s.IP.String(), maxAddress))
+	words := text.Newf("`%v`", text.Sanitize(s.String(), maxAddress))
 	if whose != "" {
 		words.Addf(" %v", whose)
 	}

@@ -111,7 +111,7 @@ func seen(s call.Situation, m record.Mitigation) (sign, says string) {
 		switch {
 		case i < 0:
 			return pending, "in force, effect unknown"
-		case slices.ContainsFunc(s.Attack.Sources, func(source apiclient.Source) bool { return s.Changes[i].Denies(source.IP) }), s.Changes[i].CreatesRules():
+		case slices.ContainsFunc(s.Attack.Sources, s.Changes[i].Denies), s.Changes[i].CreatesRules():
 			return pending, "unknown: nothing seen of it"
 		}
 		return pending, "unknown: not among the top sources any more"

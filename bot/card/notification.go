@@ -77,7 +77,7 @@ func (c drawing) noticeSources(b brevity) string {
 	case known && percent < 10:
 		return fmt.Sprintf("%s, top one %s", words.Figure(a.SourceCount, "source"), words.Percent(percent))
 	}
-	from := text.Sanitize(top.IP.String(), maxAddress)
+	from := text.Sanitize(top.String(), maxAddress)
 	if whose, own := c.whose(top, b.name); whose != "" && (b.detail >= detailWhose || own && b.detail >= detailHits) {
 		from += " (" + whose + ")"
 	}
@@ -94,7 +94,7 @@ func (c drawing) noticeSources(b brevity) string {
 
 // whose is the name of a source that is the customer's own, or else its country; "": unknown.
 func (c drawing) whose(s apiclient.Source, limit int) (whose string, own bool) {
-	if own, ok := c.Policy.SourceOf(s.IP); ok {
+	if own, ok := c.Policy.SourceOf(s); ok {
 		return text.Sanitize(own.Name, limit), true
 	}
 	return text.Sanitize(s.Country, maxCountry), false

@@ -61,7 +61,7 @@ func (c drawing) stormSources(offered advice.Advice) (lines []line) {
 		lines = append(lines, line{{ids, 0}})
 	}
 	if behind, ok := namedSource(s, offered); ok {
-		lines = append(lines, line{{text.New(words.StormSource(behind.IP, behind.Country, c.Policy), " ",
+		lines = append(lines, line{{text.New(words.StormSource(behind.Source, c.Policy), " ",
 			reach(s, behind)), 0}})
 	}
 	return lines
@@ -71,7 +71,7 @@ func (c drawing) stormSources(offered advice.Advice) (lines []line) {
 func namedSource(s record.Storm, offered advice.Advice) (record.StormSource, bool) {
 	for _, one := range offered.Suggestions {
 		for _, behind := range s.Behind {
-			if one.Line.Name == "deny" && slices.Contains(one.Line.Words, behind.IP.String()) {
+			if one.Line.Name == "deny" && slices.Contains(one.Line.Words, behind.String()) {
 				return behind, true
 			}
 		}
@@ -130,7 +130,7 @@ func (c drawing) stormNoticeSource(s record.Storm) string {
 		return ""
 	}
 	behind := s.Behind[0]
-	from := behind.IP.String()
+	from := behind.String()
 	if whose, _ := c.whose(apiclient.Source{IP: behind.IP, Country: behind.Country}, maxNoticeName); whose != "" {
 		from += " (" + whose + ")"
 	}

@@ -94,11 +94,11 @@ func (a *Advice) deny(s call.Situation) {
 		}
 		if percent, known := source.Share(); known && percent < leastShare {
 			a.Notes.Addf("No deny: `%v`, the busiest source that isn't denied, sends %v of what gets through",
-				source.IP, words.Percent(percent))
+				source.String(), words.Percent(percent))
 			return
 		}
 		if seen := s.Context.Sources[source.IP]; words.LikelyShared(seen) {
-			a.note(words.Shared(grammar.RangeOf(grammar.OnlyAddr(source.IP)), seen))
+			a.note(words.Shared(grammar.RangeOf(source.Range()), seen))
 		}
 		a.offer(s, denyButton(s, source))
 		return
@@ -110,8 +110,8 @@ func undeniable(s call.Situation, source apiclient.Source) text.Text {
 	if !source.IP.IsValid() {
 		return text.New("No deny: the service lists no readable source")
 	}
-	address := text.Code(source.IP.String())
-	if own, ok := s.Policy.SourceOf(source.IP); ok {
+	address := text.Code(source.String())
+	if own, ok := s.Policy.SourceOf(source); ok {
 		if own.Deny == config.DenyApproval {
 			return text.Newf("%v is *%v*: no quick deny", address, own.Name)
 		}
@@ -131,9 +131,9 @@ func deniedAlready(s call.Situation) text.Text {
 	if !ok || efficacy.Allowed(s, top) || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, top) }) {
 		return nil
 	}
-	address := text.Code(top.IP.String())
+	address := text.Code(top.String())
 	e, where := listedEntry(s, apiclient.ListDeny, top)
-	own, named := s.Policy.SourceOf(top.IP)
+	own, named := s.Policy.SourceOf(top)
 	switch {
 	case e == nil, named && own.Deny != config.DenyApproval:
 		return nil

@@ -67,7 +67,7 @@ func moreTriage(s call.Situation) Group {
 	g.add("Hand over", "Hand it over", lineFor(s, "handover"))
 	switch {
 	case s.Storm != nil:
-		if source := s.Storm.Source; source.IsValid() {
+		if source := (apiclient.Source{IP: s.Storm.Source}); source.IP.IsValid() {
 			g.add("Mute "+source.String(), "No notifications of this source for a while; incidents are posted all the same",
 				lineFor(s, "mute").With("attack", "").With("source", source.String()))
 		}
@@ -160,16 +160,22 @@ const maxLabel = 24
 // denyButton denies one source. Slack opens its dialog before wafbot hears of the click, so all that matters stands
 // there.
 func denyButton(s call.Situation, source Leak) call.Suggestion {
-	lasts, deny := change.Denying.Lasts(s.Policy), "Deny "+source.IP.String()
-	label, length, also := deny, text.Duration(lasts), ""
+	lasts, deny := change.Denying.Lasts(s.Policy), "Deny "+source.String()
+	label, length, also, one := deny, text.Duration(lasts), "", source.Range().IsSingleIP()
 	if text.Length(label) >= maxLabel { // its dialog's title has room for one more
 		label = "Deny top source"
+		if !one {
+			label = "Deny top /64"
+		}
 	}
-	if lasts < s.Policy.RenewWhileActive {
+	if one && lasts < s.Policy.RenewWhileActive {
 		length += ", longer while it keeps trying (" + text.Duration(s.Policy.RenewWhileActive) + " at most)"
 	}
 	seen, behind := s.Context.Sources[source.IP],
 		call.Sentence{Spare: crowd, Text: "Everyone behind this address is blocked."}
+	if !one {
+		behind.Text = "Everyone in this /64 is blocked."
+	}
 	shared := words.LikelyShared(seen)
 	switch {
 	case shared:
@@ -184,9 +190,9 @@ func denyButton(s call.Situation, source Leak) call.Suggestion {
 	}
 	return call.Suggestion{
 		Label: label, Title: label + "?", OK: "Deny", Spoken: deny, Danger: shared,
-		Line: lineFor(s, "deny", source.IP.String()).With("for", grammar.DurationText(lasts)),
+		Line: lineFor(s, "deny", source.String()).With("for", grammar.DurationText(lasts)),
 		Confirm: call.Dialog{
-			{Text: fmt.Sprintf("%s on all applications for %s, usually within 1 min.", source.IP, length)},
+			{Text: fmt.Sprintf("%s on all applications for %s, usually within 1 min.", source.String(), length)},
 			sentence(0, words.ShortEntry(lasts)),
 			{Spare: figures, Text: shareWords(s, source)},
 			behind, sentence(elsewhere, also), {Spare: checkedFirst, Text: checked},
@@ -218,6 +224,8 @@ func shareWords(s call.Situation, source Leak) string {
 	switch others := source.Others; {
 	case others == 1:
 		share += "; the other source goes on"
+	case others > 1 && source.Addresses > 1: // more of the /64 may be unlisted
+		share += "; up to " + text.Number(others) + " other sources go on"
 	case others > 1:
 		share += "; the other " + text.Number(others) + " sources go on"
 	}

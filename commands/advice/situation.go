@@ -59,7 +59,7 @@ func deniedSources(s call.Situation) (lines text.Lines, open []call.Suggestion) 
 	}
 	var seen []int64
 	for _, source := range sources {
-		own, named := s.Policy.SourceOf(source.IP)
+		own, named := s.Policy.SourceOf(source)
 		if !named || own.Deny == config.DenyApproval {
 			continue
 		}
@@ -110,12 +110,12 @@ func Through(s call.Situation) (l Leak, ok bool) {
 // uncovered are the sources that nothing denies and that sent hits since the last change, the busiest since then first.
 func uncovered(s call.Situation) (all []Leak) {
 	before, at := lastObserved(s)
-	of, others := since(before.Hits, s.Attack.Hits), s.Attack.SourceCount.N-1
+	of, others := since(before.Hits, s.Attack.Hits), s.Attack.SourceCount.N
 	for _, source := range s.Attack.Sources {
 		source.Hits = since(hitsThen(before, source), source.Hits)
 		switch {
 		case covered(s, source):
-			others--
+			others -= max(1, source.Addresses)
 			if !deniedInVain(s, source) {
 				of = since(source.Hits, of)
 			}
@@ -124,7 +124,7 @@ func uncovered(s call.Situation) (all []Leak) {
 		}
 	}
 	for i := range all {
-		all[i].Of, all[i].Others = of, others
+		all[i].Of, all[i].Others = of, others-max(1, all[i].Addresses)
 	}
 	slices.SortStableFunc(all, func(x, y Leak) int { return cmp.Compare(y.Hits.N, x.Hits.N) })
 	return all

@@ -16,7 +16,7 @@ import (
 // TopTarget is the busiest source that the service lists for an attack, as a target.
 func TopTarget(k *record.KnownAttack) (grammar.Target, bool) {
 	top, _ := TopSource(k.Attack)
-	return grammar.RangeOf(grammar.OnlyAddr(top.IP)), top.IP.IsValid()
+	return grammar.RangeOf(top.Range()), top.IP.IsValid()
 }
 
 // TopSource is the busiest of the attack's listed sources.

@@ -251,7 +251,7 @@ func StillDenied(s call.Situation, c record.Change) bool {
 
 // unlisted reports whether a denied source may go on in the attack's record without being listed.
 func unlisted(s call.Situation, c record.Change) bool {
-	cut := s.Attack.SourceCount.Known && s.Attack.SourceCount.N > int64(len(s.Attack.Sources))
+	cut := s.Attack.SourceCount.Known && s.Attack.SourceCount.N > s.Attack.Listed()
 	return cut && slices.ContainsFunc(subjectsOf(c), func(sub subject) bool {
 		return sub.target != nil && !slices.ContainsFunc(s.Attack.Sources, sub.target.Holds)
 	})

@@ -213,7 +213,7 @@ func appsOf(a apiclient.Attack) []int {
 
 // AllListed reports whether the service lists all sources of the attack.
 func AllListed(a apiclient.Attack) bool {
-	return a.SourceCount.Known && a.SourceCount.N == int64(len(a.Sources))
+	return a.SourceCount.Known && a.SourceCount.N == a.Listed()
 }
 
 // othersThrough is how many sources get through that nothing stops, at most; 0 while nothing is seen getting through.
@@ -226,7 +226,7 @@ func othersThrough(s call.Situation, by []record.Mitigation) int64 {
 	left := a.SourceCount.N
 	for _, source := range a.Sources {
 		if slices.ContainsFunc(by, func(m record.Mitigation) bool { return m.Denies(source) }) {
-			left--
+			left -= max(1, source.Addresses)
 		}
 	}
 	return max(0, left)

@@ -54,7 +54,7 @@ func hindrances(s call.Situation, c record.Change) text.Lines {
 	}
 	for _, source := range s.Attack.Sources {
 		if e := Listed(s, apiclient.ListAllow, source); e != nil {
-			all = append(all, wins(source.IP.String(), *e))
+			all = append(all, wins(source.String(), *e))
 		}
 	}
 	return all

@@ -45,7 +45,7 @@ func deltaOf(g record.Poll, p record.AttackDelta, most highs) delta {
 			most.of(counted{p.Now.ID, source.IP}, source.Hits, apiclient.Known(0), g.At)
 		}
 	}
-	all := before.SourceCount.Known && before.SourceCount.N == int64(len(before.Sources))
+	all := before.SourceCount.Known && before.SourceCount.N == before.Listed()
 	for _, source := range p.Now.Sources {
 		was, listed := shareOf(before, source.IP)
 		was = most.of(counted{p.Now.ID, source.IP}, was, source.Hits, g.At)

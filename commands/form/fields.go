@@ -60,8 +60,8 @@ func listedSources(c *call.Call) []call.Option {
 	slices.SortStableFunc(sources, func(x, y apiclient.Source) int { return int(y.Hits.N - x.Hits.N) })
 	var options []call.Option
 	for _, s := range sources {
-		t := grammar.RangeOf(grammar.OnlyAddr(s.IP))
-		own, isOwn := c.PolicyNow().SourceOf(s.IP)
+		t := grammar.RangeOf(s.Range())
+		own, isOwn := c.PolicyNow().SourceOf(s)
 		if isOwn && own.Deny != config.DenyApproval || len(options) == maxOptions {
 			continue
 		}

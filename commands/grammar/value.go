@@ -68,7 +68,8 @@ func (t Target) Holds(source apiclient.Source) bool {
 	if t.Kind == apiclient.KindCountry {
 		return strings.EqualFold(t.Value, source.Country)
 	}
-	return t.Kind == apiclient.KindRange && t.Prefix.Contains(source.IP)
+	r := source.Range()
+	return t.Kind == apiclient.KindRange && t.Prefix.Bits() <= r.Bits() && t.Prefix.Contains(r.Addr())
 }
 
 // Target is what a list entry is about.
@@ -136,7 +137,8 @@ const rangeName = "IP address or range"
 // ParseRange reads an address or a CIDR.
 func ParseRange(word string) (Target, error) {
 	if addr, err := netip.ParseAddr(word); err == nil && addr.Zone() == "" {
-		return RangeOf(OnlyAddr(addr)), nil
+		addr = addr.Unmap()
+		return RangeOf(netip.PrefixFrom(addr, addr.BitLen())), nil
 	}
 	prefix, err := netip.ParsePrefix(word)
 	switch {
@@ -156,12 +158,6 @@ func ParseRange(word string) (Target, error) {
 			"It holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such")
 	}
 	return RangeOf(prefix), nil
-}
-
-// OnlyAddr is the range of one address.
-func OnlyAddr(addr netip.Addr) netip.Prefix {
-	addr = addr.Unmap()
-	return netip.PrefixFrom(addr, addr.BitLen())
 }
 
 // RangeOf is the target of a range.

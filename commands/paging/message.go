@@ -51,7 +51,7 @@ func (c Config) message(page record.Page, s record.AttackState, triage record.Tr
 		}
 	}
 	if top, ok := call.TopSource(attack); ok {
-		e.Details["top_source"] = top.IP.String()
+		e.Details["top_source"] = top.String()
 	}
 	e.Links = c.links(s)
 	return e

@@ -116,23 +116,23 @@ func (p Policy) Named() []config.Source {
 // Guarded are all sources that can't be denied without more ado: the named ones, then the built-in ones.
 func (p Policy) Guarded() []config.Source { return append(p.Named(), builtin...) }
 
-// SourceOf is the named or built-in source that an address belongs to.
-func (p Policy) SourceOf(addr netip.Addr) (config.Source, bool) {
+// SourceOf is the named or built-in source that an attack's source is in, or in part.
+func (p Policy) SourceOf(source apiclient.Source) (config.Source, bool) {
 	var named []config.Source
 	if p.Sources != nil {
 		named = p.Sources()
 	}
 	for _, all := range [][]config.Source{named, builtin} {
-		if i := slices.IndexFunc(all, func(s config.Source) bool { return has(s, addr) }); i >= 0 {
+		if i := slices.IndexFunc(all, func(s config.Source) bool { return has(s, source.Range()) }); i >= 0 {
 			return all[i], true
 		}
 	}
 	return config.Source{}, false
 }
 
-// has reports whether an address, or the IPv4 address that it stands for, is in the source.
-func has(s config.Source, addr netip.Addr) bool {
-	return slices.ContainsFunc(s.Ranges, grammar.RangeOf(grammar.OnlyAddr(addr)).Overlaps)
+// has reports whether an address of a range, or the IPv4 address that it stands for, is in the source.
+func has(s config.Source, r netip.Prefix) bool {
+	return slices.ContainsFunc(s.Ranges, grammar.RangeOf(r).Overlaps)
 }
 
 // Never is the source in a target that is never denied, if there is one.

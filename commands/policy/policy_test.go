@@ -67,7 +67,7 @@ func TestAttacksOfEmbeddedAddressesHaveCards(t *testing.T) {
 	}
 	require.True(t, p.Cardless(from("203.0.113.7")))
 	require.False(t, p.Cardless(from("2002:cb00:7107::1")))
-	named, ok := p.SourceOf(netip.MustParseAddr("2002:cb00:7107::1"))
+	named, ok := p.SourceOf(apiclient.Source{IP: netip.MustParseAddr("2002:cb00:7107::1")})
 	require.True(t, ok)
 	require.Equal(t, "pen test", named.Name)
 }

@@ -21,24 +21,24 @@ func (p Policy) Cardless(a apiclient.Attack) bool {
 		return false
 	}
 	silent := slices.DeleteFunc(p.Named(), func(s config.Source) bool { return s.Cards })
-	return len(silent) > 0 && comesFrom(a, func(addr netip.Addr) bool {
+	return len(silent) > 0 && comesFrom(a, func(source apiclient.Source) bool {
 		return slices.ContainsFunc(silent, func(s config.Source) bool {
-			return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return record.Unmap(r).Contains(addr) }) // what merely stands for it gets its card
+			return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return grammar.RangeOf(record.Unmap(r)).Holds(source) }) // what merely stands for it gets its card
 		})
 	})
 }
 
 // comesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of
 // them, these must also be half of the attack, or the attack could come from any other source.
-func comesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
+func comesFrom(a apiclient.Attack, in func(apiclient.Source) bool) bool {
 	var hits int64
 	for _, s := range a.Sources {
-		if !in(s.IP) {
+		if !in(s) {
 			return false
 		}
 		hits += s.Hits.N
 	}
-	all := a.SourceCount.Known && a.SourceCount.N <= int64(len(a.Sources))
+	all := a.SourceCount.Known && a.SourceCount.N <= a.Listed()
 	return len(a.Sources) > 0 && (all || a.Hits.Known && hits >= a.Hits.N-hits)
 }
 
@@ -128,5 +128,5 @@ func MuteCovers(m record.Mute, a apiclient.Attack) bool {
 	case m.Type != "":
 		return strings.EqualFold(m.Type, a.Type)
 	}
-	return comesFrom(a, m.Source.Contains)
+	return comesFrom(a, grammar.RangeOf(m.Source).Holds)
 }

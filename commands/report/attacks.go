@@ -169,7 +169,7 @@ func sourcesLine(a apiclient.Attack, about func(apiclient.Source) string) text.T
 	}
 	var named text.Lines
 	for _, s := range a.Sources {
-		one, percent := text.New(text.Code(s.IP.String())), ""
+		one, percent := text.New(text.Code(s.String())), ""
 		if n, ok := words.Share(s, a); ok {
 			percent = words.Percent(n)
 		}
@@ -188,7 +188,7 @@ func sourcesLine(a apiclient.Attack, about func(apiclient.Source) string) text.T
 
 // knownSource says whose a source is, and in how many other attacks it is.
 func knownSource(c *call.Call, a apiclient.Attack, s apiclient.Source) (known string) {
-	if src, ok := c.PolicyNow().SourceOf(s.IP); ok {
+	if src, ok := c.PolicyNow().SourceOf(s); ok {
 		known = "= " + src.Name
 	}
 	if more := words.Elsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {

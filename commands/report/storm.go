@@ -184,7 +184,7 @@ func StormLines(c *call.Call, seen record.StormSeen) text.Lines {
 	}
 	for _, behind := range s.Behind {
 		lines.Addf("*Behind that: *%v, in %v of these and %v of all",
-			words.StormSource(behind.IP, behind.Country, c.PolicyNow()), text.Number(behind.In), text.Number(behind.InAll))
+			words.StormSource(behind.Source, c.PolicyNow()), text.Number(behind.In), text.Number(behind.InAll))
 	}
 	return append(lines, besideStorm(s), text.Newf("All grouped attacks: `%v`; figures of %v",
 		StormListLine(seen).String(), seen.SeenAt))

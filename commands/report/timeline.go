@@ -130,10 +130,10 @@ func (h History) asked(ch record.Change) time.Time {
 func (h History) sourcesSince(ch record.Change) text.Lines {
 	var lines text.Lines
 	for _, s := range ch.Observed.Attack.Sources {
-		if !ch.Denies(s.IP) {
+		if !ch.Denies(s) {
 			continue
 		}
-		line := text.Newf("Since then from `%v`: ", s.IP.String())
+		line := text.Newf("Since then from `%v`: ", s.String())
 		i := slices.IndexFunc(h.Attack.Sources, func(now apiclient.Source) bool { return now.IP == s.IP })
 		if i < 0 || !h.Listed || !s.Hits.Known || !h.Attack.Sources[i].Hits.Known {
 			lines.Add(line, "unknown, the service doesn't list it now")

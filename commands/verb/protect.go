@@ -87,7 +87,7 @@ func writeUnprotect(c *call.Call) (res call.Result, err error) {
 		}
 	}
 	if len(found) != 1 {
-		if own, ok := c.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
+		if own, ok := c.Policy.SourceOf(apiclient.Source{IP: t.Prefix.Addr()}); err == nil && ok {
 			return res, refusal.Nothing("`%v` is *%v* by the configuration, or by nature: only who runs wafbot "+
 				"can change that", t.String(), text.Field(own.Name))
 		}

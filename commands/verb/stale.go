@@ -28,7 +28,7 @@ func saveMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.
 func saveProtected(c *call.Call, res call.Result, all []record.Protected, changed ...grammar.Target) call.Result {
 	cards := staleCards(c, func(a apiclient.Attack) bool {
 		return slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool {
-			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(grammar.OnlyAddr(s.IP)) })
+			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(s.Range()) })
 		})
 	})
 	if attack := c.Line.Keys["attack"]; attack != "" && !slices.Contains(cards, attack) {

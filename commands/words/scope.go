@@ -159,7 +159,7 @@ func BusiestShared(s record.AccountContext, t grammar.Target) (at grammar.Target
 	busiest record.SourceActivity, ok bool) {
 	var in []netip.Addr
 	for source, seen := range s.Sources {
-		if LikelyShared(seen) && t.Overlaps(grammar.OnlyAddr(source)) {
+		if LikelyShared(seen) && t.Overlaps(apiclient.Source{IP: source}.Range()) {
 			in = append(in, source)
 		}
 	}
@@ -169,7 +169,7 @@ func BusiestShared(s record.AccountContext, t grammar.Target) (at grammar.Target
 	first := slices.MinFunc(in, func(x, y netip.Addr) int {
 		return cmp.Or(s.Sources[y].Attacks-s.Sources[x].Attacks, x.Compare(y))
 	})
-	return grammar.RangeOf(grammar.OnlyAddr(first)), s.Sources[first], true
+	return grammar.RangeOf(apiclient.Source{IP: first}.Range()), s.Sources[first], true
 }
 
 // A source whose attacks spread so far over applications, types and the day is likely not one attacker but something

@@ -68,7 +68,7 @@ func Cause(s record.Storm, policy policy.Policy) text.Text {
 	all := " of " + text.Count(s.Grouped, "attack")
 	switch {
 	case s.Source.IsValid():
-		return text.New(StormSource(s.Source, s.Country, policy), " is in ", text.Number(s.SharedBy), all)
+		return text.New(StormSource(apiclient.Source{IP: s.Source, Country: s.Country}, policy), " is in ", text.Number(s.SharedBy), all)
 	case s.Place != "":
 		return text.Newf("No one source. %v%v go to `%v`",
 			text.Number(s.SharedBy), all, text.Sanitize(s.Place, text.MaxPath))
@@ -112,7 +112,7 @@ func sourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure
 		if ip == s.Source {
 			country = s.Country
 		}
-		return StormSource(ip, country, policy)
+		return StormSource(apiclient.Source{IP: ip, Country: country}, policy)
 	})
 	switch rest := sources.N - int64(min(maxTallied, len(several))); {
 	case !sources.Known && from == nil:
@@ -136,13 +136,13 @@ var StatusWords = map[apiclient.Status]string{
 }
 
 // StormSource is one of the storm's sources, and whose it is if people named it.
-func StormSource(ip netip.Addr, country string, policy policy.Policy) text.Text {
-	words := text.Newf("`%v`", ip.String())
-	if own, ok := policy.SourceOf(ip); ok {
+func StormSource(source apiclient.Source, policy policy.Policy) text.Text {
+	words := text.Newf("`%v`", source.String())
+	if own, ok := policy.SourceOf(source); ok {
 		words.Addf(" = %v", text.Field(own.Name))
 	}
-	if country != "" {
-		words.Addf(" %v", text.Sanitize(country, 20))
+	if source.Country != "" {
+		words.Addf(" %v", text.Sanitize(source.Country, 20))
 	}
 	return words
 }

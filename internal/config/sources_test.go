@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
 )
@@ -45,7 +46,7 @@ func (l *listFile) write(text string) {
 // holds expects that an address is the CDN's, or isn't.
 func (l *listFile) holds(addr string, want bool) {
 	l.t.Helper()
-	own, ok := policy.Policy{Sources: l.files.Now}.SourceOf(netip.MustParseAddr(addr))
+	own, ok := policy.Policy{Sources: l.files.Now}.SourceOf(apiclient.Source{IP: netip.MustParseAddr(addr)})
 	require.Equal(l.t, want, ok, addr)
 	if ok {
 		require.Equal(l.t, "our CDN", own.Name)

@@ -3,7 +3,6 @@ package record
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -189,11 +188,12 @@ func (c Change) SwitchesMode() bool {
 	})
 }
 
-// Denies reports whether a change put an address on the denylist.
-func (c Change) Denies(ip netip.Addr) bool {
+// Denies reports whether a change put an attack's source on the denylist.
+func (c Change) Denies(source apiclient.Source) bool {
+	r := source.Range()
 	return slices.ContainsFunc(c.Steps, func(s Step) bool {
 		return s.Kind == AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && s.Entry.Kind == apiclient.KindRange &&
-			s.Entry.Subnet.Contains(ip)
+			s.Entry.Subnet.Bits() <= r.Bits() && s.Entry.Subnet.Contains(r.Addr())
 	})
 }
 

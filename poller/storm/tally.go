@@ -155,7 +155,7 @@ func (t *Tally) add(m Member) {
 	if len(a.Sources) > 0 {
 		t.top[slices.MaxFunc(a.Sources, func(x, y apiclient.Source) int { return cmp.Compare(x.Hits.N, y.Hits.N) }).IP]++
 	}
-	t.unlisted = t.unlisted || !a.SourceCount.Known || a.SourceCount.N > int64(len(a.Sources))
+	t.unlisted = t.unlisted || !a.SourceCount.Known || a.SourceCount.N > a.Listed()
 }
 
 // join adds an attack's hits, takes its status over if that is worse, and its last hit if that is later.
