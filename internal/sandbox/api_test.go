@@ -139,7 +139,7 @@ func TestEveryScenarioPlays(t *testing.T) {
 	t.Parallel()
 	c := quiet(t)
 	begins := map[string]int{
-		"injection": 1, "slow_incident": 1, "moving_incident": 1, "credential_stuffing": 1, "scan": 1, "own_cdn": 1, "own_cdn_denied": 1, "allowlisted": 1,
+		"injection": 1, "slow_incident": 1, "moving_incident": 1, "credential_stuffing": 1, "scan": 1, "ipv6": 1, "own_cdn": 1, "own_cdn_denied": 1, "allowlisted": 1,
 		"storm": 100, "storm_1000": 1000, "permission_lost": 1, "permission_back": 0, "service_away": 1,
 	}
 	for _, listed := range c.get("/sandbox/scenarios")["scenarios"].([]any) {

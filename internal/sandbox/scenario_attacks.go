@@ -20,6 +20,8 @@ func attackScenarios() []scenario {
 			"The card says that no button stops it, and what can.", (*stage).playCredentialStuffing},
 		{"scan", group, "Scan", "A scanner that requests everything from one cloud address.",
 			"One address is all of it: one deny ends it.", (*stage).playScan},
+		{"ipv6", group, "IPv6 network", "Most of an injection comes from 8 addresses of one IPv6 network, which change as they like.",
+			"The card names the network, a /64, and Deny denies all of it.", (*stage).playIPv6},
 	}
 }
 
@@ -125,6 +127,15 @@ func stuffingSources() []waf.SourceSpec {
 	}
 	add("203.0.113.120", top)
 	return sources
+}
+
+func (s *stage) playIPv6(account string) ([]waf.Attack, error) {
+	spec := s.injection(account)
+	spec.Sources, spec.OtherSources = spec.Sources[1:], 0
+	for i := range 8 {
+		spec.Sources = append(spec.Sources, waf.SourceSpec{IP: fmt.Sprintf("2001:db8:5:6::%x", 0x1a2b+997*i), Country: "DE", PerSecond: 1})
+	}
+	return s.start(spec)
 }
 
 func (s *stage) playScan(account string) ([]waf.Attack, error) {
