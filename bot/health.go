@@ -88,7 +88,8 @@ func (s *Server) waysIn() (ways map[string]string, receiving bool) {
 	}
 	ways["http"] = "ok"
 	if !s.events.Load() {
-		ways["http"] = "ok; no event since the start. If mentions get no answer, press Retry under Event Subscriptions on the app's page"
+		ways["http"] = "ok; no event since the start. " +
+			"If mentions get no answer, press Retry under Event Subscriptions on the app's page"
 	}
 	return ways, true
 }

@@ -75,7 +75,7 @@ func (c *configShowCmd) Run(t *terminal) error {
 
 // manifestCmd prints what Slack makes the app from.
 type manifestCmd struct {
-	URL     string `help:"The bot's base address, where Slack sends its requests over HTTP. Left out: Socket Mode, which needs no address." placeholder:"URL"`
+	URL     string `help:"The bot's base address, for HTTP. Left out: Socket Mode, which needs none." placeholder:"URL"`
 	Command string `help:"The slash command; slack.command in the configuration must be the same." default:"/waf" placeholder:"/waf"`
 	Name    string `help:"The app's name in Slack, and its bot's." default:"wafbot" placeholder:"wafbot"`
 }
@@ -84,7 +84,8 @@ type manifestCmd struct {
 func (m *manifestCmd) Validate() error {
 	switch {
 	case !regexp.MustCompile(`^/[a-z0-9_-]{1,31}$`).MatchString(m.Command):
-		return errors.New("--command is no slash command; write it like /waf: a slash, then up to 31 small letters, digits, - and _")
+		return errors.New("--command is no slash command; write it like /waf: " +
+			"a slash, then up to 31 small letters, digits, - and _")
 	case !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._-]{0,34}$`).MatchString(m.Name):
 		return errors.New("--name must be 1 to 35 letters, digits, blanks, dots, - and _")
 	case m.URL == "":

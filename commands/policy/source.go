@@ -23,7 +23,9 @@ func (p Policy) Cardless(a apiclient.Attack) bool {
 	silent := slices.DeleteFunc(p.Named(), func(s config.Source) bool { return s.Cards })
 	return len(silent) > 0 && comesFrom(a, func(source apiclient.Source) bool {
 		return slices.ContainsFunc(silent, func(s config.Source) bool {
-			return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return grammar.RangeOf(record.Unmap(r)).Holds(source) }) // what merely stands for it gets its card
+			return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool {
+				return grammar.RangeOf(record.Unmap(r)).Holds(source) // what merely stands for it gets its card
+			})
 		})
 	})
 }

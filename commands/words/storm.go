@@ -68,7 +68,8 @@ func Cause(s record.Storm, policy policy.Policy) text.Text {
 	all := " of " + text.Count(s.Grouped, "attack")
 	switch {
 	case s.Source.IsValid():
-		return text.New(StormSource(apiclient.Source{IP: s.Source, Country: s.Country}, policy), " is in ", text.Number(s.SharedBy), all)
+		source := apiclient.Source{IP: s.Source, Country: s.Country}
+		return text.New(StormSource(source, policy), " is in ", text.Number(s.SharedBy), all)
 	case s.Place != "":
 		return text.Newf("No one source. %v%v go to `%v`",
 			text.Number(s.SharedBy), all, text.Sanitize(s.Place, text.MaxPath))

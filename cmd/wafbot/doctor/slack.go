@@ -129,8 +129,10 @@ func (c checkup) ingress(ctx context.Context) (found findings) {
 		found.add("slack", "listen", Note, "whether Slack reaches "+c.Listen+" can't be seen from here: the app's request URLs must lead there "+
 			"(/slack/commands, /slack/interactions, /slack/events)",
 			"type "+c.Slack.Command+" status in Slack while wafbot serve runs")
-		found.add("slack", "events", Note, "Slack sends mentions, messages, the Home tab and role changes only to an address that it has verified, which needs a running wafbot",
-			"once wafbot serve runs, open Event Subscriptions on the app's page at https://api.slack.com/apps and press Retry until it says Verified")
+		found.add("slack", "events", Note, "Slack sends mentions, messages, the Home tab and role changes only to an "+
+			"address that it has verified, which needs a running wafbot",
+			"once wafbot serve runs, open Event Subscriptions on the app's page at https://api.slack.com/apps and press "+
+				"Retry until it says Verified")
 	}
 	return found
 }
