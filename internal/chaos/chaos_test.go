@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"text/tabwriter"
@@ -206,6 +207,7 @@ func (p plan) random(actor uint64) *rand.Rand { return rand.New(rand.NewPCG(p.se
 
 // round is a plan being played.
 type round struct {
+	verified atomic.Bool // the events address answered its challenge
 	t        testing.TB
 	plan     plan
 	logs     string

@@ -495,6 +495,11 @@ func (r *round) typed(user string, a account, line string) {
 
 // said mentions the bot. Slack delivers the event later: collect checks whether it was acknowledged.
 func (r *round) said(user string, a account, line string) {
+	if !r.verified.Load() { // else Slack sends no events
+		var d struct{ Warning string }
+		err := r.world.post("/slack/verify_url", struct{}{}, &d)
+		r.verified.Store(err == nil && d.Warning == "")
+	}
 	q := &request{User: user, Account: a.name, Line: line, At: time.Now()}
 	var m message
 	if err := r.world.post("/slack/say", map[string]string{"user": user, "channel": a.channel, "text": "@wafbot " + line}, &m); err != nil {
