@@ -42,6 +42,7 @@ func interactive(c client) (http.Handler, <-chan string) {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var sent struct {
 			Type      string
+			Challenge string
 			Event     struct{ User string }
 			TriggerID string `json:"trigger_id"`
 			Actions   []struct {
@@ -59,6 +60,8 @@ func interactive(c client) (http.Handler, <-chan string) {
 		}
 		_ = json.Unmarshal([]byte(body), &sent)
 		switch {
+		case sent.Challenge != "":
+			_, _ = io.WriteString(rw, sent.Challenge)
 		case sent.Event.User != "":
 			c.call("views.publish", `{"user_id":"`+sent.Event.User+`","view":`+homeTab+`}`)
 		case sent.Type == "view_submission":
