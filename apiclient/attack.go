@@ -65,8 +65,8 @@ type Attack struct {
 }
 
 // Source is one of an attack's busiest sources, or, without an address, the part of its hits that came from a country.
-// Several IPv6 addresses of one /64 are one source, whose IP is that network's first address: whoever has one of them has
-// all.
+// Several IPv6 addresses of one /64 are one source, whose IP is that network's first address: whoever has one of them
+// has all.
 type Source struct {
 	IP        netip.Addr `json:"ip,omitzero" api:"ip"` // v4-mapped addresses are unmapped
 	Hits      Figure     `json:"hits,omitzero" api:"count"`
@@ -80,6 +80,12 @@ func (s Source) Range() netip.Prefix {
 		return netip.PrefixFrom(s.IP, 64)
 	}
 	return netip.PrefixFrom(s.IP, s.IP.BitLen())
+}
+
+// In reports whether all of the source is in a range.
+func (s Source) In(p netip.Prefix) bool {
+	r := s.Range()
+	return p.Bits() <= r.Bits() && p.Contains(r.Addr())
 }
 
 // String is the source's address, or its /64 as 2001:db8:5:6::/64.
@@ -274,14 +280,15 @@ func (a *Attack) tidy() {
 	a.Countries = busiest(a.Countries)
 	top, seen := busiest(a.Sources), map[netip.Addr]bool{{}: true} // 192.0.2.1 may also come as ::ffff:192.0.2.1
 	a.Sources = nil
+	at := map[netip.Addr]int{} // by Net64
 	for _, s := range top {
 		if seen[s.IP] {
 			continue
 		}
 		seen[s.IP] = true
-		i := slices.IndexFunc(a.Sources, func(had Source) bool { return s.IP.Is6() && Net64(had.IP) == Net64(s.IP) })
-		if i < 0 {
-			a.Sources = append(a.Sources, s)
+		i, more := at[Net64(s.IP)]
+		if !more {
+			at[Net64(s.IP)], a.Sources = len(a.Sources), append(a.Sources, s)
 			continue
 		}
 		had := &a.Sources[i]

@@ -176,8 +176,8 @@ func TestAMethodThatALineCanNotName(t *testing.T) {
 	require.False(t, offers("FOREVER"))
 }
 
-// A click carries nothing that an attacker wrote beside the message itself: a WAF before wafbot would take the click for
-// the attack. The form for a path has it from the attack.
+// A click carries nothing that an attacker wrote beside the message itself: a WAF before wafbot would take the click
+// for the attack. The form for a path has it from the attack.
 func TestButtonsHoldNothingOfAnAttacker(t *testing.T) {
 	w := newWorld(t)
 	path := "/login/union/select"

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/words"
 	"github.com/wafbot/wafbot/internal/record"
@@ -131,7 +130,7 @@ func (c drawing) stormNoticeSource(s record.Storm) string {
 	}
 	behind := s.Behind[0]
 	from := behind.String()
-	if whose, _ := c.whose(apiclient.Source{IP: behind.IP, Country: behind.Country}, maxNoticeName); whose != "" {
+	if whose, _ := c.whose(behind.Source, maxNoticeName); whose != "" {
 		from += " (" + whose + ")"
 	}
 	return from + " " + reach(s, behind) + "."

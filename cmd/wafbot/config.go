@@ -83,7 +83,7 @@ type manifestCmd struct {
 // Validate implements kong's check.
 func (m *manifestCmd) Validate() error {
 	switch {
-	case !regexp.MustCompile(`^/[a-z0-9_-]{1,31}$`).MatchString(m.Command):
+	case !config.IsCommand(m.Command):
 		return errors.New("--command is no slash command; write it like /waf: " +
 			"a slash, then up to 31 small letters, digits, - and _")
 	case !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._-]{0,34}$`).MatchString(m.Name):

@@ -266,8 +266,8 @@ func (s Patch) line() record.Line {
 	return l
 }
 
-// Blockable is the path that an attack is on, or that most of a storm goes to; ok reports whether a line can name it: it
-// takes FOREVER, which attackers may write as a method, for a length of time.
+// Blockable is the path that an attack is on, or that most of a storm goes to; ok reports whether a line can name it. A
+// line takes FOREVER, which attackers may write as a method, for a length of time.
 func Blockable(a apiclient.Attack, s *record.Storm) (method, place string, ok bool) {
 	if s != nil {
 		method, place, ok = strings.Cut(s.Place, " ")

@@ -68,8 +68,7 @@ func (t Target) Holds(source apiclient.Source) bool {
 	if t.Kind == apiclient.KindCountry {
 		return strings.EqualFold(t.Value, source.Country)
 	}
-	r := source.Range()
-	return t.Kind == apiclient.KindRange && t.Prefix.Bits() <= r.Bits() && t.Prefix.Contains(r.Addr())
+	return t.Kind == apiclient.KindRange && source.In(t.Prefix)
 }
 
 // Target is what a list entry is about.

@@ -204,7 +204,8 @@ func TestCardsOfADrill(t *testing.T) {
 	))
 }
 
-// Local users are responders, unless policy.terminal says otherwise: a bare role is everyone's, a list of users is closed.
+// Local users are responders, unless policy.terminal says otherwise: a bare role is everyone's, a list of users is
+// closed.
 func TestRolesOfTheTerminal(t *testing.T) {
 	t.Parallel()
 	const accounts = "\naccounts: [{name: acme, api_url: 'https://api.example.com', token: t, channel: C0123ABCD%s}]\n"

@@ -147,12 +147,17 @@ func number(text string) int64 {
 // SecretKey is a secret's key, such as "redis.url", or that of its file where it is read from one.
 func (c *Config) SecretKey(key string) string { return c.fromFile(key) }
 
+// IsCommand reports whether Slack takes it for a slash command.
+func IsCommand(command string) bool {
+	word, slash := strings.CutPrefix(command, "/")
+	return slash && word != "" && len(word) <= 31 && onlyOf(word, letters+digits+"-_")
+}
+
 func (s *Slack) check(o *origins) {
 	if !strings.HasSuffix(s.APIURL, "/") {
 		s.APIURL += "/" // the Slack client appends the method's bare name
 	}
-	word, slash := strings.CutPrefix(s.Command, "/")
-	if !slash || word == "" || len(word) > 31 || !onlyOf(word, letters+digits+"-_") {
+	if !IsCommand(s.Command) {
 		o.reportValue("slack.command", "is no slash command; write / and up to 31 of a-z 0-9 - _")
 	}
 	if !(s.MessagesPerSecond >= 0 && s.MessagesPerSecond <= 1000) {

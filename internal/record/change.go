@@ -190,10 +190,9 @@ func (c Change) SwitchesMode() bool {
 
 // Denies reports whether a change put an attack's source on the denylist.
 func (c Change) Denies(source apiclient.Source) bool {
-	r := source.Range()
 	return slices.ContainsFunc(c.Steps, func(s Step) bool {
 		return s.Kind == AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && s.Entry.Kind == apiclient.KindRange &&
-			s.Entry.Subnet.Bits() <= r.Bits() && s.Entry.Subnet.Contains(r.Addr())
+			source.In(s.Entry.Subnet)
 	})
 }
 

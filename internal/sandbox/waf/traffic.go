@@ -21,9 +21,6 @@ func (s *traffic) Step() {
 			end = now
 		}
 		for _, a := range s.accounts {
-			if s.still {
-				break
-			}
 			played = s.playSlice(a, s.played, end) || played
 		}
 		s.played = end

@@ -61,15 +61,6 @@ type Service struct {
 type traffic struct {
 	*core
 	played time.Time // traffic has been played until here
-	still  bool      // attackers pause
-}
-
-// Still has all attackers pause, or go on: while they do, no figure changes.
-func (s *traffic) Still(still bool) {
-	s.Step()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.still = still
 }
 
 // core is the state of the accounts. Its lock guards the layers above it, too.
